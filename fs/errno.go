@@ -1,0 +1,114 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/logmount/logmount/storage"
+)
+
+// errnoRow says what a sentinel becomes at the boundary to the kernel.
+type errnoRow struct {
+	err   error
+	errno syscall.Errno
+	// told is set where the errno alone does not say enough: the reason goes to the reports.
+	told bool
+}
+
+// errnoRows is looked through in its order, so that what weighs more stands first: an error that says both "corrupt" and "not found" is a corruption.
+// ENOSYS and its relatives never appear: the kernel remembers them for the life of the mount and stops asking.
+var errnoRows = []errnoRow{
+	{storage.ErrCorrupt, syscall.EIO, true},
+	{storage.ErrPoisoned, syscall.EIO, true},
+	{storage.ErrUnsupported, syscall.EIO, true},
+	{storage.ErrOffsetGone, syscall.ESTALE, false},
+	{storage.ErrReadOnly, syscall.EROFS, true},
+	{storage.ErrNotPermitted, syscall.EPERM, false},
+	{storage.ErrTooLarge, syscall.EMSGSIZE, false},
+	{storage.ErrInvalidRecord, syscall.EINVAL, true},
+	{storage.ErrInvalidConfig, syscall.EINVAL, true},
+	{storage.ErrInvalidName, syscall.EINVAL, false},
+	{storage.ErrTopicNotFound, syscall.ENOENT, false},
+	{storage.ErrPartitionNotFound, syscall.ENOENT, false},
+	{storage.ErrOutOfRange, syscall.ENOENT, false},
+	{storage.ErrTopicExists, syscall.EEXIST, false},
+	{storage.ErrNotEmpty, syscall.ENOTEMPTY, false},
+	{storage.ErrNotLogDirectory, syscall.EINVAL, true},
+	{storage.ErrLocked, syscall.EBUSY, true},
+	// Not EAGAIN: on a blocking file it makes the runtimes of Go and Python wait for a readiness that is never announced.
+	{storage.ErrUnavailable, syscall.ETIMEDOUT, true},
+	// Not EBADF, which reads as a mistake of the program.
+	{storage.ErrClosed, syscall.ESHUTDOWN, false},
+	{context.DeadlineExceeded, syscall.ETIMEDOUT, false},
+	{context.Canceled, syscall.EINTR, false},
+}
+
+// errnoPassed are the errors of the disk that a program knows how to take.
+var errnoPassed = []syscall.Errno{
+	syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EMFILE, syscall.ENFILE, syscall.EROFS, syscall.EACCES,
+}
+
+// errnoOf is the one place where an error becomes an errno. What it does not know is EIO; Tree.fail says so in the log as well.
+func errnoOf(err error) syscall.Errno {
+	errno, _, _ := classify(err)
+	return errno
+}
+
+// classify returns the errno for err, whether its reason should be told to people, and whether it was expected at all.
+func classify(err error) (errno syscall.Errno, told, known bool) {
+	if err == nil {
+		return 0, false, true
+	}
+	for i := range errnoRows {
+		if row := &errnoRows[i]; errors.Is(err, row.err) {
+			return row.errno, row.told, true
+		}
+	}
+	for _, e := range errnoPassed {
+		if errors.Is(err, e) {
+			return e, false, true
+		}
+	}
+	return syscall.EIO, true, false
+}
+
+// failure turns err into the errno of operation op on path, a path below the mount point. What a person should read afterwards goes to reports and to
+// the log, a corrupt place once; the rest is seen with debug logging only. Either of log and reports may be nil.
+func failure(log *slog.Logger, reports *Reports, op, path string, err error) syscall.Errno {
+	errno, told, known := classify(err)
+	switch {
+	case errno == 0:
+		return 0
+	case !known:
+		if log != nil {
+			log.Warn("unexpected error", "op", op, "path", path, "error", err)
+		}
+		reports.add(op+"\x00"+path+"\x00"+err.Error(), storage.Report{Path: path, Reason: op + ": " + err.Error()}, false)
+	case told:
+		key, report := reportOf(path, err)
+		reports.add(key, report, true)
+	}
+	if log != nil {
+		log.Debug("refused", "op", op, "path", path, "errno", int(errno), "error", err)
+	}
+	return errno
+}
+
+// reportOf describes an expected error, and gives the key under which repetitions of it are counted rather than listed.
+func reportOf(path string, err error) (string, storage.Report) {
+	if c, ok := errors.AsType[*storage.CorruptError](err); ok {
+		r := storage.Report{Path: c.Path, Reason: strings.TrimPrefix(c.Error(), c.Path+": ")}
+		return "corrupt\x00" + c.Path + "\x00" + strconv.FormatInt(int64(c.Pos), 10), r
+	}
+	r := storage.Report{Path: path, Reason: err.Error()}
+	for _, e := range []error{storage.ErrInvalidRecord, storage.ErrInvalidConfig} {
+		if errors.Is(err, e) { // a program that writes a thousand bad lines gets one entry, with the latest of them
+			return e.Error() + "\x00" + path, r
+		}
+	}
+	return path + "\x00" + r.Reason, r
+}

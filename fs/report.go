@@ -1,0 +1,123 @@
+package fs
+
+import (
+	"bytes"
+	"container/list"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/logmount/logmount/storage"
+)
+
+// reportsKept is how many different reports are remembered.
+const reportsKept = 100
+
+// Reports remembers what went wrong or was put right lately, for people to read in .logmount/errors, and logs each thing when it first happens.
+// A repetition is counted and moves its entry to the end. A nil *Reports drops everything. All methods may be called concurrently.
+type Reports struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu    sync.Mutex // guards what follows; a leaf
+	byAge *list.List // of *reportEntry, oldest last occurrence first
+	byKey map[string]*list.Element
+	total int64
+}
+
+// reportEntry is one line of .logmount/errors. Time is that of the latest occurrence.
+type reportEntry struct {
+	key string
+	storage.Report
+	First time.Time `json:"first,omitzero"`
+	Count int64     `json:"count,omitempty"`
+}
+
+// NewReports returns an empty list. log may be nil; now is asked for the time of reports that come without one.
+func NewReports(log *slog.Logger, now func() time.Time) *Reports {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Reports{log: log, now: now, byAge: list.New(), byKey: make(map[string]*list.Element)}
+}
+
+// Add remembers a report. It is what an engine is given to tell its troubles to.
+func (r *Reports) Add(report storage.Report) {
+	r.add(report.Path+"\x00"+report.Reason, report, true)
+}
+
+// Total returns how many reports came in, repetitions and forgotten ones included.
+func (r *Reports) Total() int64 {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.total
+}
+
+// JSON returns the remembered reports, one JSON object per line, oldest first.
+func (r *Reports) JSON() []byte {
+	if r == nil {
+		return nil
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	for _, e := range r.list() {
+		if err := enc.Encode(&e); err != nil { // a time outside the years that RFC 3339 knows
+			e.Time, e.First = time.Time{}, time.Time{}
+			_ = enc.Encode(&e)
+		}
+	}
+	return buf.Bytes()
+}
+
+// list copies the entries.
+func (r *Reports) list() []reportEntry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entries := make([]reportEntry, 0, r.byAge.Len())
+	for el := r.byAge.Front(); el != nil; el = el.Next() {
+		entries = append(entries, *el.Value.(*reportEntry))
+	}
+	return entries
+}
+
+// add remembers a report under key and, if logged is set and the key is new, logs it.
+func (r *Reports) add(key string, report storage.Report, logged bool) {
+	if r == nil {
+		return
+	}
+	if report.Time.IsZero() && r.now != nil {
+		report.Time = r.now()
+	}
+	if r.remember(key, report) && logged {
+		r.log.Warn("report", "path", report.Path, "reason", report.Reason)
+	}
+}
+
+// remember returns whether the key was new.
+func (r *Reports) remember(key string, report storage.Report) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.total++
+	if el, ok := r.byKey[key]; ok {
+		e := el.Value.(*reportEntry)
+		if e.Count == 0 {
+			e.Count, e.First = 1, e.Time
+		}
+		e.Count++
+		e.Report = report
+		r.byAge.MoveToBack(el)
+		return false
+	}
+	r.byKey[key] = r.byAge.PushBack(&reportEntry{key: key, Report: report})
+	if r.byAge.Len() > reportsKept {
+		oldest := r.byAge.Front()
+		delete(r.byKey, oldest.Value.(*reportEntry).key)
+		r.byAge.Remove(oldest)
+	}
+	return true
+}

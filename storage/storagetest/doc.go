@@ -5,6 +5,6 @@
 //
 // Invariants:
 //
-//	I1  The model shares no code with the engines that it judges: its batches come from an encoder of its own.
+//	I1  The model shares no code with the engines that it judges: its batches come from an encoder of its own (only AppendBatches decodes by package record).
 //	I2  What a cursor of the model returned is overwritten by its next call, so that a user who keeps a slice is found out.
 package storagetest

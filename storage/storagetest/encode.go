@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/record"
 )
 
 // batchHeader is the size of the header of a record batch of format v2.
@@ -77,4 +78,25 @@ func cut(records []storage.Record, batchBytes int) [][]storage.Record {
 		records = records[n:]
 	}
 	return out
+}
+
+// decodeBatch returns the data records of one whole batch. Here alone the model trusts package record, for compression.
+func decodeBatch(b []byte) ([]storage.Record, error) {
+	var rd record.Reader
+	h, _, err := rd.Validate(b)
+	if err != nil || h.Attributes.Control() {
+		return nil, err
+	}
+	if err := rd.Reset(b); err != nil {
+		return nil, err
+	}
+	var out []storage.Record
+	for {
+		var r storage.Record
+		ok, err := rd.Next(&r)
+		if err != nil || !ok {
+			return out, err
+		}
+		out = append(out, cloneRecord(&r, r.Offset))
+	}
 }

@@ -71,7 +71,7 @@ func (c *memCursor) keep(r *storage.Record) {
 	for _, h := range r.Headers {
 		n += len(h.Key) + len(h.Value)
 	}
-	if cap(c.buf) < n {
+	if c.buf == nil || cap(c.buf) < n { // never nil: an empty value is not null
 		c.buf = make([]byte, 0, 2*n)
 	}
 	c.buf = c.buf[:0]

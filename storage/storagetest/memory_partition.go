@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -185,15 +186,36 @@ func cloneRecord(r *storage.Record, o storage.Offset) storage.Record {
 	return out
 }
 
-// AppendBatches implements storage.Partition.
-func (p *memPartition) AppendBatches(ctx context.Context, _ [][]byte) (storage.Appended, error) {
+// AppendBatches implements storage.Partition. The model takes each batch's records anew: what it stores is not compressed and has no gaps inside.
+func (p *memPartition) AppendBatches(ctx context.Context, batches [][]byte) (storage.Appended, error) {
 	if err := p.enter(ctx, "append"); err != nil {
 		return storage.Appended{}, err
 	}
 	if err := p.Writable(); err != nil {
 		return storage.Appended{}, err
 	}
-	return storage.Appended{}, fmt.Errorf("partition %s: batches: %w", p.tp, storage.ErrUnsupported)
+	var decoded [][]storage.Record
+	for _, b := range batches {
+		records, err := decodeBatch(b)
+		if err != nil {
+			return storage.Appended{}, fmt.Errorf("partition %s: %w: %w", p.tp, storage.ErrInvalidRecord, err)
+		}
+		if int64(len(b)) > p.config.MaxMessageBytes {
+			return storage.Appended{}, fmt.Errorf("partition %s: batch: %w", p.tp, storage.ErrTooLarge)
+		}
+		decoded = append(decoded, records)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.poisoned != nil {
+		return storage.Appended{}, p.poisoned
+	}
+	end := p.state.Load().end
+	out := storage.Appended{First: end, Next: end}
+	for _, records := range decoded {
+		out.Next = p.appendLocked(records, math.MaxInt).Next
+	}
+	return out, nil
 }
 
 // CheckAppend implements storage.Partition.

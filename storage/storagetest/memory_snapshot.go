@@ -116,7 +116,7 @@ func (s *memSnapshot) pieces(m *storage.Measure) []piece {
 func (s *memSnapshot) extent(m *storage.Measure, from, to storage.Offset) int64 {
 	var n int64
 	for _, x := range s.pieces(m) {
-		if x.last >= from && x.first < to {
+		if from < to && x.last >= from && x.first < to {
 			n += x.size
 		}
 	}

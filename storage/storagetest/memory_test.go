@@ -73,3 +73,7 @@ func TestMemoryKnobs(t *testing.T) {
 		t.Errorf("read-only: got %v", err)
 	}
 }
+
+func TestMemoryConformance(t *testing.T) {
+	storagetest.Run(t, func(*testing.T) storage.Engine { return storagetest.NewMemory() }, storagetest.Options{Batches: true})
+}

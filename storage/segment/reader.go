@@ -1,0 +1,197 @@
+package segment
+
+import (
+	"errors"
+	"io"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/record"
+	"github.com/logmount/logmount/storage/vfs"
+)
+
+// Reader reads the records, or the batches, of one segment in their order. It pins the segment's log until Close. It is for one goroutine.
+type Reader struct {
+	view  View
+	scan  Scanner
+	file  *vfs.Handle
+	open  bool
+	rec   record.Reader
+	batch bool           // rec holds a batch that is not finished
+	from  storage.Offset // records below it are not wanted
+	out   storage.Record
+}
+
+// Open makes the reader stand before the first record of v at or after o. The reader may have been used before.
+func (r *Reader) Open(v *View, o storage.Offset) error {
+	r.Close()
+	r.view = *v
+	r.from = o
+	if v.Empty() {
+		r.scan.reset(v.Segment, nil, 0, 0, v.Base)
+		return nil
+	}
+	f, err := v.open()
+	if err != nil {
+		return err
+	}
+	r.file, r.open = f, true
+	pos, low, err := v.posOf(r.file, o)
+	if err != nil {
+		r.Close()
+		return err
+	}
+	r.scan.reset(v.Segment, r.file, pos, v.Size, low)
+	return nil
+}
+
+// Extend tells the reader that its segment has grown to v.
+func (r *Reader) Extend(v *View) error {
+	if v.Segment != r.view.Segment {
+		return storage.ErrClosed
+	}
+	if !r.open && !v.Empty() {
+		return r.Open(v, r.from)
+	}
+	r.view = *v
+	r.scan.end = v.Size
+	return nil
+}
+
+// View is the state of the segment up to which the reader reads.
+func (r *Reader) View() *View { return &r.view }
+
+// Offset is where the reader stands: all visible records below it have been returned.
+func (r *Reader) Offset() storage.Offset { return r.from }
+
+// Close lets go of the segment and of the buffers.
+func (r *Reader) Close() {
+	r.scan.rest()
+	r.rec = record.Reader{}
+	r.batch = false
+	if r.open {
+		r.file.Close()
+		r.open = false
+	}
+}
+
+// Rest gives the buffers back while the reader waits for more.
+func (r *Reader) Rest() {
+	if !r.batch {
+		r.scan.rest()
+	}
+}
+
+// Next returns the next visible record, or io.EOF at the end of the view. What cannot be read is one error; the next call goes on behind it.
+func (r *Reader) Next() (*storage.Record, error) {
+	for {
+		if r.batch {
+			ok, err := r.rec.Next(&r.out)
+			if err != nil {
+				r.batch = false
+				r.from = max(r.from, r.scan.Header.NextOffset())
+				return nil, r.failed(r.scan.bad(r.scan.Pos, err))
+			}
+			if ok {
+				if r.out.Offset < r.from {
+					continue
+				}
+				r.from = r.out.Offset + 1
+				return &r.out, nil
+			}
+			r.batch = false
+			r.from = max(r.from, r.scan.Header.NextOffset())
+		}
+		if err := r.nextBatch(true); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// nextBatch goes to the next batch that holds an offset at or after r.from. With decode it passes over control batches and opens the batch.
+func (r *Reader) nextBatch(decode bool) error {
+	for {
+		if err := r.scan.Next(chunkSize); err != nil {
+			return r.stopped(err)
+		}
+		h := &r.scan.Header
+		if h.LastOffset() < r.from {
+			continue
+		}
+		if !decode {
+			return nil
+		}
+		if h.Attributes.Control() {
+			r.from = h.NextOffset()
+			continue
+		}
+		b, err := r.scan.Batch()
+		if err == nil {
+			err = r.rec.Reset(b)
+			if err != nil && !errors.Is(err, storage.ErrUnsupported) {
+				err = r.scan.bad(r.scan.Pos, err)
+			}
+		}
+		if err != nil {
+			return r.failedBatch(err)
+		}
+		r.batch = true
+		return nil
+	}
+}
+
+// stopped turns what ended a scan into what the caller is told.
+func (r *Reader) stopped(err error) error {
+	var ce *storage.CorruptError
+	switch {
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case errors.Is(err, errTorn):
+		// The view ends at a whole batch, so this is damage in the middle.
+		ce = r.scan.bad(r.scan.next, err)
+	case !errors.As(err, &ce):
+		return err
+	}
+	return r.failedAt(ce)
+}
+
+// failedBatch reports a batch that was found but cannot be shown, and goes behind it.
+func (r *Reader) failedBatch(err error) error {
+	var ce *storage.CorruptError
+	if !errors.As(err, &ce) {
+		if errors.Is(err, storage.ErrUnsupported) {
+			r.from = max(r.from, r.scan.Header.NextOffset())
+			return r.failed(&storage.CorruptError{Path: r.view.log, Pos: r.scan.Pos, Offset: r.scan.Header.BaseOffset, Reason: "cannot be shown", Err: err})
+		}
+		return err
+	}
+	return r.failedAt(ce)
+}
+
+// failedAt skips what is unreadable from ce.Pos on.
+func (r *Reader) failedAt(ce *storage.CorruptError) error {
+	if err := r.scan.skip(ce.Pos); err != nil {
+		return err
+	}
+	return r.failed(ce)
+}
+
+func (r *Reader) failed(ce *storage.CorruptError) error {
+	r.view.report(ce)
+	return ce
+}
+
+// NextBatch returns the next batch that holds an offset at or after the one that the reader was opened for, verbatim.
+func (r *Reader) NextBatch() ([]byte, error) {
+	if err := r.nextBatch(false); err != nil {
+		return nil, err
+	}
+	if r.scan.Header.Magic < 2 {
+		return nil, r.failedBatch(storage.ErrUnsupported)
+	}
+	b, err := r.scan.Batch()
+	if err != nil {
+		return nil, r.failedBatch(err)
+	}
+	r.from = r.scan.Header.NextOffset()
+	return b, nil
+}

@@ -1,0 +1,83 @@
+package segment
+
+import (
+	"encoding/binary"
+	"io"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/record"
+)
+
+// resync finds the first position behind pos at which a whole batch with a right checksum starts whose offsets fit: at least low and within the
+// segment. It returns end where there is none. What was found is remembered, so that a damaged log is searched once.
+func (s *Segment) resync(r io.ReaderAt, pos, end storage.Pos, low storage.Offset) (storage.Pos, error) {
+	s.mu.Lock()
+	next, known := s.bad[pos]
+	s.mu.Unlock()
+	if known && next <= end {
+		return next, nil
+	}
+	next, err := s.search(r, pos+1, end, low)
+	if err != nil {
+		return 0, err
+	}
+	if next < end {
+		s.mu.Lock()
+		if s.bad == nil {
+			s.bad = map[storage.Pos]storage.Pos{}
+		}
+		if len(s.bad) < 10000 {
+			s.bad[pos] = next
+		}
+		s.mu.Unlock()
+	}
+	return next, nil
+}
+
+func (s *Segment) search(r io.ReaderAt, pos, end storage.Pos, low storage.Offset) (storage.Pos, error) {
+	const window = 1 << 20
+	buf := make([]byte, window+record.HeaderSize)
+	for pos < end {
+		n, err := r.ReadAt(buf[:min(int64(len(buf)), int64(end-pos))], int64(pos))
+		if n < record.HeaderSize {
+			if err != nil && err != io.EOF {
+				return 0, err
+			}
+			return end, nil
+		}
+		for i := 0; i+record.HeaderSize <= n; i++ {
+			if buf[i+16] != 2 || buf[i] != 0 {
+				continue
+			}
+			o := storage.Offset(binary.BigEndian.Uint64(buf[i:]))
+			if o < low || o > s.Base+maxRelative {
+				continue
+			}
+			if ok, err := s.goodBatch(r, buf[i:n], pos+storage.Pos(i), end); err != nil {
+				return 0, err
+			} else if ok {
+				return pos + storage.Pos(i), nil
+			}
+		}
+		pos += storage.Pos(n - record.HeaderSize + 1)
+	}
+	return end, nil
+}
+
+func (s *Segment) goodBatch(r io.ReaderAt, head []byte, pos, end storage.Pos) (bool, error) {
+	h, err := record.ParseHeader(head)
+	if err != nil || h.LastOffset() > s.Base+maxRelative || h.Size() > int64(end-pos) || h.Size() > maxBatchBytes {
+		return false, nil
+	}
+	b := head
+	if int64(len(b)) < h.Size() {
+		b = make([]byte, h.Size())
+		if n, err := r.ReadAt(b, int64(pos)); int64(n) < h.Size() {
+			if err != nil && err != io.EOF {
+				return false, err
+			}
+			return false, nil
+		}
+	}
+	return record.CheckCRC(b[:h.Size()]) == nil, nil
+}

@@ -1,0 +1,153 @@
+package segment
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/state"
+	"github.com/logmount/logmount/storage/vfs"
+)
+
+// maxBatchBytes is the largest batch that is read into memory. Kafka's own limit is a setting (max.message.bytes, 1 MiB by default).
+const maxBatchBytes = 256 << 20
+
+// Env is what all segments of an engine share.
+type Env struct {
+	FS     vfs.FS
+	Files  *vfs.Files
+	Now    func() time.Time
+	Report func(storage.Report)
+	Log    *slog.Logger
+	// CacheDir is where size indexes of directories live that may not be written; empty to keep them in memory.
+	CacheDir string
+}
+
+// Segment is the identity of one segment. Its methods may be called by many goroutines at once.
+type Segment struct {
+	env  *Env
+	Base storage.Offset
+	dir  string
+	log  string // file names, made once
+	idx  string
+	tidx string
+	own  bool // files beside the log may be written
+	// interval is index.interval.bytes: the distance between entries of the indexes that are built here.
+	interval int64
+	maxIndex int64
+
+	mu       sync.Mutex // guards what follows; held for no I/O
+	reported map[storage.Pos]bool
+	bad      map[storage.Pos]storage.Pos // start of unreadable bytes -> where the next good batch starts
+
+	indexes indexes
+	sums    sums
+}
+
+// Settings of a segment that come from its topic.
+type Settings struct {
+	Own           bool  // the directory is ours: derived files may be written beside the log
+	IndexInterval int64 // index.interval.bytes
+	MaxIndexBytes int64 // segment.index.bytes
+}
+
+// New returns the segment of dir that starts at base. It touches no file.
+func New(env *Env, dir string, base storage.Offset, st Settings) *Segment {
+	s := &Segment{env: env, Base: base, dir: dir, own: st.Own, interval: max(st.IndexInterval, 0), maxIndex: st.MaxIndexBytes}
+	s.log, s.idx, s.tidx = s.path(state.ExtLog), s.path(state.ExtIndex), s.path(state.ExtTimeIndex)
+	s.sums.init()
+	s.indexes.init()
+	return s
+}
+
+func (s *Segment) path(ext string) string { return filepath.Join(s.dir, state.FileName(s.Base, ext)) }
+
+// Path returns the name of the .log file.
+func (s *Segment) Path() string { return s.log }
+
+// Create makes the empty files of the segment. The directory is not synced.
+func (s *Segment) Create(owner vfs.Owner) error {
+	for _, ext := range []string{state.ExtLog, state.ExtIndex, state.ExtTimeIndex} {
+		f, err := s.env.FS.OpenFile(s.path(ext), os.O_RDWR|os.O_CREATE|os.O_TRUNC, owner.Mode)
+		if err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+		if err := s.env.FS.Chown(s.path(ext), owner.UID, owner.GID); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Remove deletes the segment's files. Readers that have the log open go on.
+func (s *Segment) Remove() error {
+	var first error
+	for _, ext := range []string{state.ExtLog, state.ExtIndex, state.ExtTimeIndex, state.ExtTxnIndex, state.ExtSnapshot, state.ExtSizeIndex} {
+		s.env.Files.Forget(s.path(ext))
+		if err := s.env.FS.Remove(s.path(ext)); err != nil && !errors.Is(err, fs.ErrNotExist) && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// open pins the log for reading. A log that is not there any more is ErrOffsetGone.
+func (s *Segment) open() (*vfs.Handle, error) {
+	h, err := s.env.Files.Open(s.log, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return h, gone(s.log)
+	}
+	return h, err
+}
+
+func gone(path string) error { return &goneError{path} }
+
+type goneError struct{ path string }
+
+func (e *goneError) Error() string { return e.path + ": " + storage.ErrOffsetGone.Error() }
+func (e *goneError) Unwrap() error { return storage.ErrOffsetGone }
+
+// report tells once of a place in the log that cannot be read.
+func (s *Segment) report(err *storage.CorruptError) {
+	s.mu.Lock()
+	seen := s.reported[err.Pos]
+	if !seen && len(s.reported) < 1000 {
+		if s.reported == nil {
+			s.reported = map[storage.Pos]bool{}
+		}
+		s.reported[err.Pos] = true
+	}
+	s.mu.Unlock()
+	if !seen && s.env.Report != nil {
+		s.env.Report(storage.Report{Time: s.env.Now(), Path: err.Path, Reason: err.Error()})
+	}
+}
+
+// View is what a segment holds at one moment.
+type View struct {
+	*Segment
+	Size storage.Pos    // bytes of whole batches
+	Next storage.Offset // offset behind the last batch, or the next segment's base
+	// Tail marks the last segment of a log that was not closed: its time index may lack the closing entry.
+	Tail bool
+	// Live is set on the view of a segment that this process is appending to, nil on any other.
+	Live *Live
+}
+
+// Live is what the appender knows of a segment without reading it.
+type Live struct {
+	Offsets, Times int   // entries in the index files
+	MaxTimestamp   int64 // largest timestamp, or -1
+	Sizes          Table
+}
+
+// Empty reports whether the view holds no batch.
+func (v *View) Empty() bool { return v.Size == 0 }

@@ -1,0 +1,183 @@
+package segment
+
+import (
+	"context"
+	"os"
+	"sort"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/index"
+)
+
+// measuredInterval is the distance, in bytes of log, between the entries of a table of a measure that is not linear.
+const measuredInterval = 64 << 10
+
+// Table says how many bytes of a measure lie before every so many bytes of a segment's log.
+//
+// One table of sums serves all linear measures. A measure that is not linear has a table of its own, with its bytes in the place of the value bytes.
+type Table struct {
+	Entries index.SizeEntries // in memory
+	Total   Sums
+	file    *sizeFile // where the entries are instead
+}
+
+func apply(m *storage.Measure, s Sums) int64 {
+	if m.Size != nil {
+		return s.ValueBytes
+	}
+	return s.In(m)
+}
+
+// floorOffset returns the last entry at or below o, or the start of the segment.
+func (t *Table) floorOffset(v *View, o storage.Offset) (index.SizeEntry, error) {
+	return t.find(v, func(x index.SizeTable) (index.SizeEntry, int, error) { return x.FloorOffset(o) })
+}
+
+// floorMeasure returns the last entry with at most p bytes of m before it, or the start of the segment.
+func (t *Table) floorMeasure(v *View, m *storage.Measure, p int64) (index.SizeEntry, error) {
+	return t.find(v, func(x index.SizeTable) (index.SizeEntry, int, error) {
+		return x.FloorMeasure(func(s Sums) int64 { return apply(m, s) }, p)
+	})
+}
+
+func (t *Table) find(v *View, floor func(index.SizeTable) (index.SizeEntry, int, error)) (index.SizeEntry, error) {
+	var x index.SizeTable = t.Entries
+	if t.file != nil {
+		h, err := v.env.Files.Open(t.file.path, os.O_RDONLY, 0)
+		if err != nil {
+			return index.SizeEntry{}, missing(err, v.log)
+		}
+		defer h.Close()
+		x = index.Sizes{R: h, H: t.file.header}
+	}
+	e, i, err := floor(x)
+	if i < 0 {
+		e = index.SizeEntry{Offset: v.Base}
+	}
+	return e, err
+}
+
+// sums holds the tables of a segment.
+type sums struct {
+	gate     chan struct{} // held by whoever builds; a channel, so that waiting can be interrupted
+	linear   *Table        // of a segment that is not live; guarded by Segment.mu
+	measured map[string]*measured
+}
+
+// measured is a table that is extended as its segment grows.
+type measured struct {
+	table Table
+	upTo  storage.Pos
+	low   storage.Offset
+}
+
+func (s *sums) init() { s.gate = make(chan struct{}, 1) }
+
+// table returns the table for a measure if it is there now, else nil.
+func (v *View) table(m *storage.Measure) *Table {
+	if m.Size == nil && v.Live != nil {
+		return &v.Live.Sizes
+	}
+	s := v.Segment
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.Size == nil {
+		return s.sums.linear
+	}
+	if x := s.sums.measured[m.Name]; x != nil && x.upTo == v.Size {
+		t := x.table
+		return &t
+	}
+	return nil
+}
+
+// Sized reports whether byte positions can be found without scanning the segment.
+func (v *View) Sized() bool { return v.Live != nil || v.table(&storage.Measure{}) != nil }
+
+// Table returns the table for a measure, reading or building it if it is not there.
+func (v *View) Table(ctx context.Context, m *storage.Measure) (*Table, error) {
+	if t := v.table(m); t != nil {
+		return t, nil
+	}
+	s := v.Segment
+	select {
+	case s.sums.gate <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-s.sums.gate }()
+	if t := v.table(m); t != nil {
+		return t, nil
+	}
+	if m.Size != nil {
+		return v.measure(ctx, m)
+	}
+	t, err := v.loadSizes()
+	if t == nil && err == nil {
+		t, err = v.buildSizes(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.sums.linear = t
+	s.mu.Unlock()
+	return t, nil
+}
+
+// measure brings the table of a measure that is not linear up to the view. The gate is held.
+func (v *View) measure(ctx context.Context, m *storage.Measure) (*Table, error) {
+	s := v.Segment
+	s.mu.Lock()
+	x := s.sums.measured[m.Name]
+	s.mu.Unlock()
+	if x == nil {
+		x = &measured{low: v.Base}
+	}
+	if x.upTo > v.Size {
+		return x.upToView(ctx, v, m)
+	}
+	next := *x
+	last := storage.Pos(-measuredInterval)
+	if n := len(next.table.Entries); n > 0 {
+		last = next.table.Entries[n-1].Pos
+	}
+	err := v.walk(ctx, next.upTo, next.low, nil, func(w *batchWalk, b []byte) error {
+		h := &w.scan.Header
+		if w.scan.Pos-last >= measuredInterval {
+			next.table.Entries = append(next.table.Entries, index.SizeEntry{Offset: h.BaseOffset, Pos: w.scan.Pos, Before: next.table.Total})
+			last = w.scan.Pos
+		}
+		next.table.Total.ValueBytes += w.measure(m, b)
+		next.low = h.NextOffset()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	next.upTo = v.Size
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sums.measured == nil {
+		s.sums.measured = map[string]*measured{}
+	}
+	s.sums.measured[m.Name] = &next
+	t := next.table
+	return &t, nil
+}
+
+// upToView cuts a table that covers more than the view.
+func (x *measured) upToView(ctx context.Context, v *View, m *storage.Measure) (*Table, error) {
+	n := sort.Search(len(x.table.Entries), func(i int) bool { return x.table.Entries[i].Pos >= v.Size })
+	t := &Table{Entries: x.table.Entries[:n:n]}
+	from := index.SizeEntry{Offset: v.Base}
+	if n > 0 {
+		from = t.Entries[n-1]
+	}
+	t.Total = from.Before
+	err := v.walk(ctx, from.Pos, from.Offset, nil, func(w *batchWalk, b []byte) error {
+		t.Total.ValueBytes += w.measure(m, b)
+		return nil
+	})
+	return t, err
+}

@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 		if got, want := f.Measure() != nil, f.Readable(); got != want {
 			t.Errorf("%v has a measure: %v, want %v", f, got, want)
 		}
-		if f.Measure() != f.Measure() {
+		if first, second := f.Measure(), f.Measure(); first != second {
 			t.Errorf("%v: two pointers for one measure", f)
 		}
 	}

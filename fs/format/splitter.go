@@ -11,6 +11,9 @@ import (
 // keepBytes is how much memory a Splitter keeps for the next request once it does not need it any more.
 const keepBytes = 128 << 10
 
+// keepHeaders is keepBytes for headers: a request of short records, one header in each, has a few thousand.
+const keepHeaders = 8192
+
 var errWrongFormat = errors.New("not a splitter of this format")
 
 // Splitter cuts the bytes written through one open file into records, wherever the requests that bring them were cut. It is for one goroutine at a time.
@@ -133,7 +136,7 @@ func (s *Splitter) begin() {
 	if cap(s.text) > keepBytes {
 		s.text = nil
 	}
-	if cap(s.headers) > keepBytes/64 {
+	if cap(s.headers) > keepHeaders {
 		s.headers = nil
 	}
 	clear(s.headers) // they would keep the last request's buffer alive

@@ -7,8 +7,8 @@ import (
 	"github.com/logmount/logmount/storage"
 )
 
-// decompress appends to dst what src holds, at most limit bytes, and returns dst grown, with an error too. The memory that it takes is bounded by limit
-// whatever src claims.
+// decompress puts what src holds, at most limit bytes, into the memory of dst, which is empty, and returns it grown, with an error too. The memory that it
+// takes is bounded by limit whatever src claims.
 func decompress(c Codec, dst, src []byte, limit int64) ([]byte, error) {
 	var err error
 	switch c {

@@ -13,6 +13,8 @@ import (
 // Kafka's compression level 3 has a window of 2 MiB.
 const zstdWindow = 2 << 20
 
+const zstdSlack = 128
+
 // Decoders and encoders are made for calls in one goroutine: they start none, and need no closing.
 var (
 	zstdDecoders = sync.Pool{New: func() any {
@@ -31,34 +33,35 @@ var (
 	}}
 )
 
-// unzstd reads all frames. A frame need not tell its size, and it may lie: the decoder fills the room that it is given and no more, and gets more room,
-// up to the limit, where that was not enough.
+// unzstd reads all frames. The blocks tell in advance how much they can hold at most: that much room, and no more than the limit, is what the decoder
+// gets to fill. A decoder that is left to grow its output by itself would believe the content size that a frame claims.
 func unzstd(dst, src []byte, limit int64) ([]byte, error) {
+	least, most, err := zstdBounds(src)
+	if err != nil {
+		return dst, err
+	}
+	if least > limit {
+		return dst, tooLarge(limit)
+	}
+	// The decoder is faster with some room behind what it writes.
+	size := min(most+zstdSlack, limit)
+	dst = room(dst[:0], int(size), limit)
 	got := zstdDecoders.Get()
 	d, ok := got.(*zstd.Decoder)
 	if !ok {
 		return dst, got.(error)
 	}
 	defer zstdDecoders.Put(d)
-	size := max(int64(cap(dst)), 4*int64(len(src)), 16<<10)
-	for {
-		size = min(size, limit)
-		// The decoder is faster with some room behind what it may write.
-		dst = room(dst[:0], int(size), limit)
-		out, err := d.DecodeAll(src, dst[:0:size])
-		switch {
-		case err == nil:
-			return out, nil
-		case !errors.Is(err, zstd.ErrDecoderSizeExceeded):
-			if errors.Is(err, io.ErrUnexpectedEOF) {
-				return dst, fmt.Errorf("%w: %w", ErrTruncated, err)
-			}
-			return dst, fmt.Errorf("%w: %w", ErrMalformed, err)
-		case size >= limit:
-			return dst, tooLarge(limit)
-		}
-		size *= 4
+	out, err := d.DecodeAll(src, dst[:0:size])
+	switch {
+	case err == nil:
+		return dst[:len(out)], nil
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return dst, fmt.Errorf("%w: %w", ErrTruncated, err)
+	case most > limit:
+		return dst, fmt.Errorf("%w of %d bytes: %w", ErrTooLarge, limit, err)
 	}
+	return dst, fmt.Errorf("%w: %w", ErrMalformed, err)
 }
 
 // zstdTo writes one frame without checksum and without a content size. Flushing before the end is what keeps the size out of it.

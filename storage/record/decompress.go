@@ -20,6 +20,8 @@ func decompress(c Codec, dst, src []byte, limit int64) ([]byte, error) {
 		dst, err = unlz4(dst, src, limit)
 	case Zstd:
 		dst, err = unzstd(dst, src, limit)
+	case None:
+		fallthrough
 	default:
 		err = storage.ErrUnsupported
 	}
@@ -41,6 +43,8 @@ func compress(c Codec, dst, src []byte) ([]byte, error) {
 		dst, err = lz4To(dst, src)
 	case Zstd:
 		dst, err = zstdTo(dst, src)
+	case None:
+		fallthrough
 	default:
 		err = storage.ErrUnsupported
 	}

@@ -1,0 +1,196 @@
+package fs
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/logmount/logmount/fs/format"
+	"github.com/logmount/logmount/storage"
+)
+
+// readHandle reads a view. Sequential reads go on where the last ended and need no index; others find their place first.
+type readHandle struct {
+	gate
+	n      *viewNode
+	strict bool // the bytes go into the page cache, where a short read would become zeros
+
+	// guarded by gate
+	known   bool           // pos, left and cur (or next, where cur is nil) belong together
+	pos     int64          // of the next byte
+	left    []byte         // bytes from pos on that were already taken from cur
+	cur     storage.Cursor // behind left
+	next    storage.Offset // where to go on once there is no cursor
+	skip    int64          // bytes of the next record that lie before pos
+	scratch []byte
+}
+
+func (h *readHandle) read(ctx context.Context, dest []byte, pos int64, _ uint32) (int, error) {
+	if err := h.n.t.settle.wait(ctx, h.n.p.tp); err != nil {
+		return 0, err
+	}
+	if err := h.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer h.unlock()
+	s, err := h.n.p.Snapshot(ctx) // now, not earlier: it shows whatever anybody has been told to be written
+	if err != nil {
+		return 0, err
+	}
+	if ok, err := h.seek(ctx, s, pos); !ok || err != nil {
+		return 0, err
+	}
+	n := copy(dest, h.left)
+	h.left = h.left[n:]
+	h.pos += int64(n)
+	more, err := h.fill(ctx, s, dest[n:])
+	n += more
+	if err == nil || n > 0 && !h.strict {
+		return n, nil // an error is found again by the read that begins there
+	}
+	h.forget()
+	return 0, err
+}
+
+// seek makes pos the place to read from. It reports false where that is at or behind the end.
+func (h *readHandle) seek(ctx context.Context, s storage.Snapshot, pos int64) (bool, error) {
+	if h.known && pos == h.pos {
+		if h.cur == nil {
+			h.cur = s.Records(h.next)
+		} else {
+			h.cur.Advance(s)
+		}
+		return true, nil
+	}
+	var marks []mark
+	if h.known && h.cur != nil && h.skip == 0 {
+		marks = append(marks, mark{h.cur.Offset(), h.pos + int64(len(h.left))})
+	}
+	o, skip, err := h.n.view.locate(ctx, s, pos, marks...)
+	if err != nil {
+		return false, err
+	}
+	if o >= h.n.view.end(s) && pos > 0 {
+		return false, nil // nothing to remember: it may be far behind the end
+	}
+	h.forget()
+	h.known, h.pos, h.skip, h.cur = true, pos, skip, s.Records(o)
+	return true, nil
+}
+
+// forget drops the place.
+func (h *readHandle) forget() {
+	if h.cur != nil {
+		h.cur.Close()
+	}
+	h.known, h.cur, h.left, h.skip = false, nil, nil, 0
+}
+
+// fill puts records into dest until it is full or the view ends. left is empty when it is called, or dest is.
+func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte) (int, error) {
+	v := h.n.view
+	end := v.end(s)
+	n := 0
+	for n < len(dest) {
+		at := h.cur.Offset()
+		if at >= end {
+			v.learn(mark{end, h.pos})
+			return n, nil
+		}
+		took, err := h.take(ctx, dest[n:], end)
+		switch {
+		case errors.Is(err, io.EOF):
+			v.learn(mark{end, h.pos})
+			return n, nil
+		case err != nil:
+			h.cur.Close()
+			h.cur, h.next = nil, at
+			return n, err
+		}
+		n += took
+		h.pos += int64(took)
+	}
+	return n, nil
+}
+
+// take puts the next record, or as much of it as there is room for, into dest; the rest becomes left.
+func (h *readHandle) take(ctx context.Context, dest []byte, end storage.Offset) (int, error) {
+	f := h.n.view.format
+	if f == format.Batch {
+		b, err := h.cur.NextBatch(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if len(b) >= 8 && storage.Offset(binary.BigEndian.Uint64(b)) >= end { // a gap lay before it
+			return 0, io.EOF
+		}
+		return h.split(dest, b)
+	}
+	r, err := h.cur.Next(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if r.Offset >= end {
+		return 0, io.EOF
+	}
+	if h.skip == 0 && atMost(f, r) <= len(dest) {
+		return len(f.Append(dest[:0], r)), nil
+	}
+	h.scratch = f.Append(h.scratch[:0], r)
+	return h.split(dest, h.scratch)
+}
+
+// split hands out the bytes of one record from skip on.
+func (h *readHandle) split(dest, b []byte) (int, error) {
+	if h.skip > int64(len(b)) {
+		return 0, fmt.Errorf("%w: byte %d of a record of %d bytes", storage.ErrCorrupt, h.skip, len(b))
+	}
+	b = b[h.skip:]
+	h.skip = 0
+	n := copy(dest, b)
+	if n == len(b) {
+		return n, nil
+	}
+	if h.n.view.format == format.Batch { // b belongs to the cursor, which may be asked to go elsewhere
+		h.scratch = append(h.scratch[:0], b[n:]...)
+		h.left = h.scratch
+	} else {
+		h.left = b[n:]
+	}
+	return n, nil
+}
+
+// atMost bounds the bytes that a record takes, without looking at them.
+func atMost(f format.Format, r *storage.Record) int {
+	if m := f.Measure(); m.Linear() {
+		return int(min(m.Of(r), math.MaxInt32))
+	}
+	n := 160 + 6*(len(r.Key)+len(r.Value))
+	for i := range r.Headers {
+		n += 64 + 6*(len(r.Headers[i].Key)+len(r.Headers[i].Value))
+	}
+	return n
+}
+
+func (h *readHandle) readsBatches() bool { return h.n.view.format == format.Batch }
+
+func (h *readHandle) release() {
+	h.forget()
+	h.scratch = nil
+	h.n.readers.Add(-1)
+	h.n.t.readers.Add(-1)
+}
+
+// bothHandle is a tail opened for reading and writing.
+type bothHandle struct {
+	*readHandle
+	*writeHandle
+}
+
+func (h *bothHandle) release() {
+	h.readHandle.release()
+	h.writeHandle.release()
+}

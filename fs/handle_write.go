@@ -1,0 +1,250 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/logmount/logmount/fs/format"
+	"github.com/logmount/logmount/storage"
+)
+
+// writeHandle takes records. It is one open file description: all its descriptors, duplicates and inherited ones too, share one unfinished record.
+type writeHandle struct {
+	gate
+	t         *Tree
+	node      *viewNode // nil for the tail of a topic
+	sink      sink
+	format    format.Format
+	writeOnly bool
+	close     closing
+
+	unfinished atomic.Bool // as split.Pending, to be seen without the gate
+
+	// guarded by gate
+	split *format.Splitter
+	end   int64            // of the last request that was taken
+	recs  []storage.Record // reused
+	over  error            // nothing is taken any more
+	dying bool             // the last FLUSH came from a task that a signal is ending
+}
+
+func (t *Tree) newWriteHandle(ctx context.Context, s sink, topic string, f format.Format, flags uint32) (*writeHandle, error) {
+	split, err := t.newSplitter(ctx, topic, f)
+	if err != nil {
+		return nil, err
+	}
+	w := &writeHandle{gate: newGate(), t: t, sink: s, format: f, writeOnly: !accessOf(flags).read, split: split}
+	w.close.key = s.key()
+	t.writing.Add(1)
+	t.writers.add(w)
+	if err := t.running(); err != nil { // Shutdown may have listed the writers before this one
+		w.release()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *writeHandle) write(ctx context.Context, data []byte, pos int64, flags uint32) error {
+	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	defer w.unlock()
+	if w.over != nil {
+		return w.over
+	}
+	if err := w.t.running(); err != nil {
+		return err
+	}
+	defer func() { w.unfinished.Store(w.split.Pending()) }()
+	if w.format == format.Whole {
+		return w.ended(w.split.WriteAt(data, pos))
+	}
+	if w.writeOnly && flags&syscall.O_APPEND == 0 && pos > w.end {
+		// A program that skips over holes believes that the gap reads as zeros.
+		return fmt.Errorf("%w: write at %d, but this file has been written up to %d", storage.ErrInvalidRecord, pos, w.end)
+	}
+	appended, err := w.take(ctx, data)
+	if err != nil {
+		w.split.Abort()
+		return w.ended(err)
+	}
+	w.split.Commit()
+	w.end = pos + int64(len(data))
+	w.dying = false
+	if appended && flags&(syscall.O_SYNC|syscall.O_DSYNC) != 0 {
+		// The records are in the log: an interruption must not look as if they were not.
+		return w.sink.sync(context.WithoutCancel(ctx))
+	}
+	return nil
+}
+
+// take appends the records that data completes.
+func (w *writeHandle) take(ctx context.Context, data []byte) (appended bool, err error) {
+	if w.format == format.Batch {
+		batches, err := w.split.SplitBatches(data)
+		if err != nil || len(batches) == 0 {
+			return false, err
+		}
+		return true, w.sink.appendBatches(ctx, batches)
+	}
+	recs, err := w.split.Split(data, w.t.now(), w.recs[:0])
+	if err != nil || len(recs) == 0 {
+		return false, err
+	}
+	err = w.sink.append(ctx, recs)
+	clear(recs)
+	if cap(recs) > 1<<16 {
+		recs = nil
+	}
+	w.recs = recs
+	return true, err
+}
+
+// ended remembers an error after which the rest of a record must not become one.
+func (w *writeHandle) ended(err error) error {
+	if errors.Is(err, storage.ErrTooLarge) {
+		w.over = err
+		w.split.Drop()
+	}
+	return err
+}
+
+// flush tells what the last close could not tell any more, and keeps the unfinished record: it need not be the last.
+func (w *writeHandle) flush(ctx context.Context, pid uint32) error {
+	w.alive()
+	if !w.unfinished.Load() {
+		return nil
+	}
+	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	defer w.unlock()
+	if !w.split.Pending() || w.over != nil {
+		return nil
+	}
+	w.dying = w.losesWhenKilled() && w.t.dying(pid)
+	w.t.settle.flush(&w.close)
+	r, err := w.split.Final(w.t.now())
+	if err != nil || r == nil {
+		return err
+	}
+	return w.sink.check(ctx, r)
+}
+
+// losesWhenKilled reports whether half a record would be taken for a whole one.
+func (w *writeHandle) losesWhenKilled() bool {
+	return w.format == format.Whole || w.format == format.JSON || w.format == format.Batch
+}
+
+// alive implements user: a FLUSH before was not the last.
+func (w *writeHandle) alive() { w.t.settle.alive(&w.close) }
+
+// closing implements closer.
+func (w *writeHandle) closing() {
+	if w.unfinished.Load() {
+		w.t.settle.release(&w.close)
+	}
+}
+
+// release makes the unfinished record one. There is nobody left to tell of a failure, so it is reported.
+func (w *writeHandle) release() {
+	defer w.t.settle.done(&w.close)
+	w.finish(context.Background())
+	w.t.writers.remove(w)
+	w.t.writing.Add(-1)
+	if w.node != nil {
+		w.node.writers.Add(-1)
+	}
+}
+
+// finish ends the handle: what is unfinished becomes a record, and nothing more is taken.
+func (w *writeHandle) finish(ctx context.Context) {
+	if err := w.lock(ctx); err != nil {
+		return
+	}
+	defer w.unlock()
+	defer w.unfinished.Store(false)
+	defer w.split.Drop()
+	if w.over == nil {
+		w.over = errStopping
+	}
+	if !w.split.Pending() {
+		return
+	}
+	size := w.split.PendingBytes()
+	reason := ""
+	switch {
+	case w.split.Torn():
+		reason = "a write that held more of it was refused"
+	case w.dying:
+		reason = "its writer was killed"
+	default:
+		if err := w.appendFinal(ctx); err != nil {
+			reason = err.Error()
+		}
+	}
+	if reason != "" {
+		w.t.report(w.sink.path(), fmt.Sprintf("an unfinished record of %d bytes was dropped: %s", size, reason))
+	}
+}
+
+func (w *writeHandle) appendFinal(ctx context.Context) error {
+	r, err := w.split.Final(w.t.now())
+	if err != nil || r == nil {
+		return err
+	}
+	return w.sink.append(ctx, []storage.Record{*r})
+}
+
+// truncate is for what is still being written: cp(1) ends a file that ends with a hole in this way. The log itself cannot be cut.
+func (w *writeHandle) truncate(ctx context.Context, size uint64) error {
+	if w.format != format.Whole || size > 1<<62 {
+		return errNotAllowed
+	}
+	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	defer w.unlock()
+	if w.over != nil {
+		return w.over
+	}
+	err := w.split.Truncate(int64(size))
+	w.unfinished.Store(w.split.Pending())
+	return w.ended(err)
+}
+
+func (w *writeHandle) takesBatches() bool { return w.format == format.Batch }
+
+// writerSet knows the open writers, for Shutdown.
+type writerSet struct {
+	mu sync.Mutex // guards m; a leaf
+	m  map[*writeHandle]struct{}
+}
+
+func newWriterSet() *writerSet { return &writerSet{m: make(map[*writeHandle]struct{})} }
+
+func (s *writerSet) add(w *writeHandle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.m[w] = struct{}{}
+}
+
+func (s *writerSet) remove(w *writeHandle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.m, w)
+}
+
+func (s *writerSet) list() []*writeHandle {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]*writeHandle, 0, len(s.m))
+	for w := range s.m {
+		out = append(out, w)
+	}
+	return out
+}

@@ -1,0 +1,188 @@
+package fs
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/logmount/logmount/fs/format"
+	"github.com/logmount/logmount/storage"
+)
+
+// cacheLimit is the largest finished view that goes through the kernel's page cache. There a small one is free when it is read again; a large one reads
+// faster in large requests past it.
+const cacheLimit = 1 << 20
+
+// viewNode is a file that shows a stretch of a log; the tail also takes records.
+type viewNode struct {
+	t     *Tree
+	p     *part
+	view  *view
+	tail  bool
+	cache bool // finished, of known size and small
+	fixed bool // finished
+	at    time.Time
+
+	readers, writers atomic.Int64
+}
+
+// newView makes the node for v and says what it is the same as: "" unless its bytes can never change.
+func (t *Tree) newView(ctx context.Context, p *part, s storage.Snapshot, v *view, tail bool) (*viewNode, string, error) {
+	n := &viewNode{t: t, p: p, view: v, tail: tail}
+	if v.format == format.Whole || !v.finished(s) {
+		return n, "", nil
+	}
+	n.fixed = true
+	at, err := lastChange(ctx, s, v)
+	if err != nil {
+		return nil, "", err
+	}
+	n.at = at
+	if size, exact := v.sizeNow(s); !exact || size > cacheLimit {
+		return n, "", nil
+	}
+	n.cache = true
+	return n, identity(p, s, v.from, v.end(s)), nil
+}
+
+// identity names bytes that never change.
+func identity(p *part, s storage.Snapshot, from, to storage.Offset) string {
+	b := make([]byte, 0, 64)
+	for _, n := range [...]uint64{p.life, s.Generation(), uint64(from), uint64(to)} {
+		b = strconv.AppendUint(append(b, ' '), n, 10)
+	}
+	return string(b)
+}
+
+// lastChange returns the modification time of a finished view. The log keeps no times of appends: the last record's own stands for it.
+func lastChange(ctx context.Context, s storage.Snapshot, v *view) (time.Time, error) {
+	end := v.end(s)
+	if end == s.End() || end <= v.from {
+		return time.UnixMilli(s.Modified()), nil
+	}
+	c := s.Records(end - 1)
+	defer c.Close()
+	r, err := c.Next(ctx)
+	switch {
+	case err != nil && interrupted(ctx, err):
+		return time.Time{}, err
+	case err != nil || r.Offset >= end || r.Timestamp < 0:
+		return time.UnixMilli(s.Modified()), nil
+	}
+	return r.Time(), nil
+}
+
+func (n *viewNode) attr(ctx context.Context, f *file, out *fuse.Attr) (time.Duration, error) {
+	if f == nil || !isWriter(f) { // a writer does not wait for its own close
+		if err := n.t.settle.wait(ctx, n.p.tp); err != nil {
+			return 0, err
+		}
+	}
+	s, err := n.p.Snapshot(ctx)
+	if err != nil {
+		return 0, err
+	}
+	size, err := n.size(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	allowed := uint32(0o444)
+	if n.tail {
+		allowed = 0o666
+	}
+	if n.view.format == format.Whole {
+		allowed = 0o222
+	}
+	at := n.at
+	if !n.fixed {
+		at = time.UnixMilli(s.Modified())
+	}
+	n.t.fileAttr(out, allowed, size, at)
+	if n.view.format == format.Whole || n.writers.Load() > 0 && n.readers.Load() == 0 {
+		out.Blksize = writeBlock
+	}
+	if n.cache {
+		return finishedKeep, nil
+	}
+	return 0, nil
+}
+
+// size is exact where somebody reads the file; others are told what is known without reading the log.
+func (n *viewNode) size(ctx context.Context, s storage.Snapshot) (int64, error) {
+	if n.view.format == format.Whole {
+		return 0, nil
+	}
+	if n.readers.Load() > 0 {
+		size, err := n.view.size(ctx, s)
+		if err == nil || interrupted(ctx, err) {
+			return size, err
+		}
+		// A damaged place must not keep the rest from being read; reading it will tell.
+	}
+	size, _ := n.view.sizeNow(s)
+	return size, nil
+}
+
+func isWriter(f *file) bool {
+	_, ok := f.h.(writer)
+	return ok
+}
+
+// access is what a file is opened for.
+type access struct {
+	read, write bool
+}
+
+func accessOf(flags uint32) access {
+	switch flags & syscall.O_ACCMODE {
+	case syscall.O_RDONLY:
+		return access{read: true}
+	case syscall.O_WRONLY:
+		return access{write: true}
+	}
+	return access{read: true, write: true}
+}
+
+func (n *viewNode) open(ctx context.Context, flags uint32) (handle, uint32, error) {
+	a := accessOf(flags)
+	if a.read && n.view.format == format.Whole || a.write && !n.tail {
+		return nil, 0, errNoAccess
+	}
+	if err := n.t.settle.wait(ctx, n.p.tp); err != nil {
+		return nil, 0, err
+	}
+	var w *writeHandle
+	if a.write {
+		if err := n.t.mayChange(); err != nil {
+			return nil, 0, err
+		}
+		if err := n.p.Writable(); err != nil {
+			return nil, 0, err
+		}
+		var err error
+		if w, err = n.t.newWriteHandle(ctx, &partSink{n.t, n.p}, n.p.tp.Topic, n.view.format, flags); err != nil {
+			return nil, 0, err
+		}
+		w.node = n
+		n.writers.Add(1)
+	}
+	if !a.read {
+		return w, fuse.FOPEN_DIRECT_IO, nil
+	}
+	n.readers.Add(1)
+	n.t.readers.Add(1)
+	r := &readHandle{gate: newGate(), n: n, strict: n.cache}
+	if w != nil {
+		return &bothHandle{r, w}, fuse.FOPEN_DIRECT_IO, nil
+	}
+	if n.cache {
+		return r, fuse.FOPEN_KEEP_CACHE, nil
+	}
+	return r, fuse.FOPEN_DIRECT_IO, nil
+}
+
+func (n *viewNode) sync(ctx context.Context) error { return n.p.Sync(ctx) }

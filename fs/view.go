@@ -1,0 +1,132 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/logmount/logmount/fs/format"
+	"github.com/logmount/logmount/storage"
+)
+
+// openEnd is the end of a view that goes on as the log grows.
+const openEnd storage.Offset = -1
+
+// mark says that the first record at or after an offset begins at a byte of a view.
+type mark struct {
+	offset storage.Offset
+	pos    int64
+}
+
+// view is the arithmetic of a file that shows the records from <= offset < to in a format. Byte 0 is the beginning of from.
+//
+// It remembers one mark, the anchor: the latest place whose byte position is known. Sizes are counted from there, so that no sum is needed twice, and
+// what retention deletes behind it cannot make the file shrink.
+type view struct {
+	format format.Format
+	from   storage.Offset
+	to     storage.Offset // openEnd, or the first offset that is not shown
+
+	mu     sync.Mutex // guards what follows; a leaf
+	anchor mark       // zero: the beginning
+	told   int64      // the largest size that was told
+}
+
+// end returns the offset at which the view ends in s.
+func (v *view) end(s storage.Snapshot) storage.Offset {
+	if v.to != openEnd {
+		return min(v.to, max(s.End(), v.from))
+	}
+	return max(s.End(), v.from)
+}
+
+// finished reports whether the view has all the records that it will ever have.
+func (v *view) finished(s storage.Snapshot) bool {
+	return s.Final() || v.to != openEnd && v.to <= s.End()
+}
+
+// latest returns the anchor.
+func (v *view) latest() mark {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.latestLocked()
+}
+
+func (v *view) latestLocked() mark {
+	if v.anchor.offset < v.from {
+		return mark{offset: v.from}
+	}
+	return v.anchor
+}
+
+// learn takes a mark that became known.
+func (v *view) learn(m mark) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if m.offset > v.latestLocked().offset {
+		v.anchor = m
+	}
+	v.told = max(v.told, m.pos)
+}
+
+// size returns the bytes of the view in s. It may have to read the log.
+func (v *view) size(ctx context.Context, s storage.Snapshot) (int64, error) {
+	a, end := v.latest(), v.end(s)
+	if end <= a.offset {
+		return a.pos, nil
+	}
+	n, err := s.Extent(ctx, v.format.Measure(), a.offset, end)
+	if err != nil {
+		return 0, err
+	}
+	v.learn(mark{end, a.pos + n})
+	return a.pos + n, nil
+}
+
+// sizeNow returns the bytes as far as they are known, never less than before. exact is false where there may be more.
+func (v *view) sizeNow(s storage.Snapshot) (n int64, exact bool) {
+	a, end := v.latest(), v.end(s)
+	n, exact = a.pos, true
+	if end > a.offset {
+		var more int64
+		more, exact = s.ExtentNow(v.format.Measure(), a.offset, end)
+		n += more
+	}
+	if exact {
+		v.learn(mark{end, n})
+		return n, true
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.told = max(v.told, n)
+	return v.told, false
+}
+
+// locate finds the record that holds byte pos, starting from whichever known mark is nearest; known is one more of them.
+func (v *view) locate(ctx context.Context, s storage.Snapshot, pos int64, known ...mark) (o storage.Offset, skip int64, err error) {
+	if pos == 0 {
+		return v.from, 0, nil
+	}
+	best := v.latest()
+	if v.from >= s.Start() { // else it may be gone, and counting from there impossible
+		known = append(known, mark{offset: v.from})
+	}
+	for _, m := range known {
+		if distance(m.pos, pos) < distance(best.pos, pos) {
+			best = m
+		}
+	}
+	return s.Locate(ctx, v.format.Measure(), best.offset, pos-best.pos)
+}
+
+func distance(a, b int64) int64 {
+	if a > b {
+		return a - b
+	}
+	return b - a
+}
+
+// interrupted reports whether err says no more than that nobody waits for the answer.
+func interrupted(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, context.Canceled)
+}

@@ -1,8 +1,8 @@
 package segment
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,6 +11,7 @@ import (
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/index"
 	"github.com/logmount/logmount/storage/record"
+	"github.com/logmount/logmount/storage/state"
 )
 
 // indexes holds what is known of a closed segment's offset and time index: how many entries may be used, and the entries themselves where they had to be
@@ -145,6 +146,18 @@ func appendEntries(b *index.Builder, base storage.Offset, h *record.Header, pos 
 // eachHeader calls fn with the header of each batch from pos on, until fn returns errStop.
 func (v *View) eachHeader(pos storage.Pos, low storage.Offset, fn func(h *record.Header, pos storage.Pos) error) error {
 	return v.walkHeaders(context.Background(), pos, low, func(w *batchWalk) error { return fn(&w.scan.Header, w.scan.Pos) })
+}
+
+// Epochs returns the leader epochs that the batches carry.
+func (v *View) Epochs() (state.Epochs, error) {
+	var out state.Epochs
+	err := v.eachHeader(0, v.Base, func(h *record.Header, _ storage.Pos) error {
+		if last, ok := out.Last(); h.Magic >= 2 && (!ok || h.LeaderEpoch > last.Epoch) {
+			out, _ = out.Assign(h.LeaderEpoch, h.BaseOffset)
+		}
+		return nil
+	})
+	return out, err
 }
 
 // headAhead is how much to read at once when only headers are wanted: nothing but the header where batches are large.

@@ -73,14 +73,14 @@ func (s *Segment) Path() string { return s.log }
 // Create makes the empty files of the segment. The directory is not synced.
 func (s *Segment) Create(owner vfs.Owner) error {
 	for _, ext := range []string{state.ExtLog, state.ExtIndex, state.ExtTimeIndex} {
-		f, err := s.env.FS.OpenFile(s.path(ext), os.O_RDWR|os.O_CREATE|os.O_TRUNC, owner.Mode)
+		f, err := s.env.FS.OpenFile(s.path(ext), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 		if err != nil {
 			return err
 		}
 		if err := f.Close(); err != nil {
 			return err
 		}
-		if err := s.env.FS.Chown(s.path(ext), owner.UID, owner.GID); err != nil && !errors.Is(err, fs.ErrPermission) {
+		if err := owner.Apply(s.env.FS, s.path(ext)); err != nil {
 			return err
 		}
 	}

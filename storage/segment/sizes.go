@@ -153,7 +153,7 @@ func (v *View) saveSizes(t *Table, edges *sizeEdges) {
 	*t = Table{Total: t.Total, file: &sizeFile{path: path, header: h}}
 }
 
-// Close writes the size index of a segment that is not appended to any more.
+// SaveSizes writes the size index of a segment that is not appended to any more.
 func (v *View) SaveSizes(ctx context.Context) error {
 	if v.Empty() {
 		return nil

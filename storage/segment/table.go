@@ -94,6 +94,9 @@ func (v *View) table(m *storage.Measure) *Table {
 // Sized reports whether byte positions can be found without scanning the segment.
 func (v *View) Sized() bool { return v.Live != nil || v.table(&storage.Measure{}) != nil }
 
+// Has reports whether the table for a measure is there already.
+func (v *View) Has(m *storage.Measure) bool { return v.table(m) != nil }
+
 // Table returns the table for a measure, reading or building it if it is not there.
 func (v *View) Table(ctx context.Context, m *storage.Measure) (*Table, error) {
 	if t := v.table(m); t != nil {

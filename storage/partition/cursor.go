@@ -1,0 +1,119 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/segment"
+)
+
+// cursor walks over a log, one segment after the other. It implements storage.Cursor.
+type cursor struct {
+	snap *snapshot
+	from storage.Offset // where to start, while reader is not open
+	r    segment.Reader
+	open bool
+}
+
+// Offset implements storage.Cursor.
+func (c *cursor) Offset() storage.Offset {
+	if c.open {
+		return c.r.Offset()
+	}
+	return c.from
+}
+
+// Close implements storage.Cursor.
+func (c *cursor) Close() {
+	c.from = c.Offset()
+	c.r.Close()
+	c.open = false
+}
+
+// Advance implements storage.Cursor.
+func (c *cursor) Advance(s storage.Snapshot) {
+	if n, ok := s.(*snapshot); ok && n.log == c.snap.log {
+		c.snap = n
+	}
+}
+
+// Next implements storage.Cursor.
+func (c *cursor) Next(ctx context.Context) (*storage.Record, error) {
+	for {
+		if err := c.enter(ctx); err != nil {
+			return nil, err
+		}
+		rec, err := c.r.Next()
+		if err == nil {
+			return rec, nil
+		}
+		if !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if err := c.leave(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// NextBatch implements storage.Cursor.
+func (c *cursor) NextBatch(ctx context.Context) ([]byte, error) {
+	for {
+		if err := c.enter(ctx); err != nil {
+			return nil, err
+		}
+		b, err := c.r.NextBatch()
+		if err == nil {
+			return b, nil
+		}
+		if !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if err := c.leave(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// enter opens the segment where the cursor stands.
+func (c *cursor) enter(ctx context.Context) error {
+	if c.open {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if first := c.snap.at(0).Base; c.from < first {
+		return fmt.Errorf("%s: offset %d: %w: the log starts at %d", c.snap.log.o.TP, c.from, storage.ErrOffsetGone, first)
+	}
+	if err := c.r.Open(c.snap.at(c.snap.find(c.from)), c.from); err != nil {
+		return err
+	}
+	c.open = true
+	return nil
+}
+
+// leave is called at the end of the segment's view: it takes a newer view of the segment or goes to the next segment. io.EOF where there is no more.
+func (c *cursor) leave() error {
+	old := c.r.View()
+	i := c.snap.find(old.Base)
+	if v := c.snap.at(i); v.Segment == old.Segment {
+		if v.Size > old.Size {
+			return c.r.Extend(v)
+		}
+		if i == c.snap.len()-1 {
+			c.r.Rest()
+			return io.EOF
+		}
+		c.from = max(c.r.Offset(), c.snap.at(i+1).Base)
+	} else {
+		// The segment was removed while it was read: what follows it may be there.
+		c.from = max(c.r.Offset(), old.Next)
+	}
+	c.r.Close()
+	c.open = false
+	return nil
+}

@@ -1,0 +1,91 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/state"
+	"github.com/logmount/logmount/storage/vfs"
+)
+
+// Files implements storage.Partition.
+func (l *Log) Files(_ context.Context) ([]storage.FileInfo, error) {
+	entries, err := l.env.FS.ReadDir(l.o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []storage.FileInfo
+	for _, e := range entries {
+		st, err := l.env.FS.Stat(l.path(e.Name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if st.Mode.IsRegular() {
+			out = append(out, l.fileInfo(e.Name, st))
+		}
+	}
+	return out, nil
+}
+
+func (l *Log) fileInfo(name string, st vfs.FileInfo) storage.FileInfo {
+	return storage.FileInfo{Name: name, Size: st.Size, Modified: time.Unix(0, st.Modified), Final: l.o.Final || l.sealed(name)}
+}
+
+// sealed reports whether a file belongs to a segment that will not be written to again.
+func (l *Log) sealed(name string) bool {
+	base, ext, suffix, ok := state.ParseFileName(name)
+	if !ok || suffix != "" || ext == state.ExtSizeIndex {
+		return false
+	}
+	s := l.snap.Load()
+	i := s.find(base)
+	return i < len(s.closed) && s.closed[i].Base == base && s.closed[i].Live == nil
+}
+
+// rawFile is an open file of the log. It implements storage.RawFile.
+type rawFile struct {
+	*vfs.Handle
+	log  *Log
+	name string
+}
+
+// Stat implements storage.RawFile.
+func (f *rawFile) Stat() (storage.FileInfo, error) {
+	st, err := f.Handle.Stat()
+	if err != nil {
+		return storage.FileInfo{}, err
+	}
+	return f.log.fileInfo(f.name, st), nil
+}
+
+// OpenFile implements storage.Partition.
+func (l *Log) OpenFile(_ context.Context, name string) (storage.RawFile, error) {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return nil, fmt.Errorf("%w: %q", storage.ErrInvalidName, name)
+	}
+	h, err := l.env.Files.Open(l.path(name), os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", l.path(name), storage.ErrOffsetGone)
+	}
+	if err != nil {
+		return nil, err
+	}
+	st, err := h.Stat()
+	if err == nil && !st.Mode.IsRegular() {
+		err = fmt.Errorf("%w: %s is not a regular file", storage.ErrInvalidName, l.path(name))
+	}
+	if err != nil {
+		_ = h.Close()
+		return nil, err
+	}
+	return &rawFile{Handle: h, log: l, name: name}, nil
+}

@@ -1,0 +1,211 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/segment"
+	"github.com/logmount/logmount/storage/state"
+	"github.com/logmount/logmount/storage/vfs"
+)
+
+// Env is what all logs of an engine share.
+type Env struct {
+	FS     vfs.FS
+	Files  *vfs.Files
+	Now    func() time.Time
+	Report func(storage.Report)
+	Log    *slog.Logger
+	// CacheDir is where size indexes of directories live that may not be written; empty to keep them in memory.
+	CacheDir string
+	// Seal is called, with no lock held, when a log has closed segments that wait for Maintain.
+	Seal func(*Log)
+}
+
+// Options say which log to open and how.
+type Options struct {
+	TP       storage.TopicPartition
+	Dir      string
+	Config   storage.TopicConfig
+	Writable bool
+	Reason   string // why it is not writable
+	// Clean says that whoever wrote the log last closed it in order.
+	Clean bool
+	// RecoveryPoint and LogStart come from the checkpoints; 0 where there is none.
+	RecoveryPoint, LogStart storage.Offset
+	// Final says that nobody writes the log: what is there is all there will be.
+	Final bool
+}
+
+// Log is one log. It implements storage.Partition.
+type Log struct {
+	env  *Env
+	seg  *segment.Env
+	o    Options
+	snap atomic.Pointer[snapshot]
+
+	mu       sync.Mutex // appends, rolls, publishing; guards what follows
+	active   segment.Appender
+	open     []*closedSegment // closed, not sealed yet, ascending
+	epochs   state.Epochs
+	buf      []byte
+	work     appendWork
+	refusal  error // why appends are refused from now on
+	poisoned error
+	closed   bool
+	owner    vfs.Owner
+
+	startMu sync.Mutex // held while the start is changed
+	onStart func(storage.Offset) error
+
+	syncer syncer
+	watch  watchers
+
+	recovered string // what recovery found and did; set at Open
+}
+
+// closedSegment is a segment that was rolled and is not on stable storage yet.
+type closedSegment struct {
+	view segment.View
+	next storage.Offset // base of the segment behind it
+}
+
+// Open reads a log's directory and, if the log is writable, recovers what an unclean stop left. A log that is not writable is not changed at all.
+func Open(ctx context.Context, env *Env, o Options) (*Log, error) {
+	l := &Log{env: env, o: o, seg: &segment.Env{FS: env.FS, Files: env.Files, Now: env.Now, Report: env.Report, Log: env.Log, CacheDir: env.CacheDir}}
+	l.syncer.init()
+	st, err := env.FS.Stat(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", o.TP, err)
+	}
+	l.owner = vfs.OwnerOf(st)
+	if err := l.load(ctx); err != nil {
+		return nil, fmt.Errorf("open %s: %w", o.TP, err)
+	}
+	return l, nil
+}
+
+// Create makes the empty first segment of a new log in an existing directory. The directory is not synced.
+func Create(env *Env, dir string, owner vfs.Owner) error {
+	s := segment.New(&segment.Env{FS: env.FS, Files: env.Files, Now: env.Now, Log: env.Log}, dir, 0, segment.Settings{Own: true})
+	return s.Create(owner)
+}
+
+func (l *Log) newSegment(base storage.Offset) *segment.Segment {
+	return segment.New(l.seg, l.o.Dir, base, segment.Settings{Own: l.o.Writable, IndexInterval: l.o.Config.IndexIntervalBytes, MaxIndexBytes: l.o.Config.SegmentIndexBytes})
+}
+
+func (l *Log) path(name string) string { return filepath.Join(l.o.Dir, name) }
+
+func (l *Log) report(path, reason string) {
+	if l.env.Report != nil {
+		l.env.Report(storage.Report{Time: l.env.Now(), Path: path, Reason: reason})
+	}
+}
+
+// Snapshot implements storage.Partition.
+func (l *Log) Snapshot(ctx context.Context) (storage.Snapshot, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return l.snap.Load(), nil
+}
+
+// Writable implements storage.Partition.
+func (l *Log) Writable() error {
+	if l.o.Writable {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: %s", l.o.TP, storage.ErrReadOnly, l.o.Reason)
+}
+
+// refused returns why appends are refused, if they are. The lock is held.
+func (l *Log) refusedLocked() error {
+	switch {
+	case l.closed:
+		return fmt.Errorf("%s: %w", l.o.TP, storage.ErrClosed)
+	case !l.o.Writable:
+		return l.Writable()
+	case l.poisoned != nil:
+		return fmt.Errorf("%s: %w until the next mount: %w", l.o.TP, storage.ErrPoisoned, l.poisoned)
+	case l.refusal != nil:
+		return l.refusal
+	}
+	return nil
+}
+
+// Poison makes the log refuse appends until it is opened anew, because what is on disk is not known any more. The first reason stays.
+func (l *Log) Poison(err error) {
+	l.mu.Lock()
+	l.poisonLocked(err)
+	l.mu.Unlock()
+}
+
+func (l *Log) poisonLocked(err error) {
+	if l.poisoned != nil {
+		return
+	}
+	l.poisoned = err
+	l.report(l.o.Dir, "appends are refused until the next mount: "+err.Error())
+}
+
+// Poisoned reports whether the log refuses appends because of a failed write or sync.
+func (l *Log) Poisoned() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.poisoned != nil
+}
+
+// Refuse makes appends return err from now on.
+func (l *Log) Refuse(err error) {
+	l.mu.Lock()
+	l.refusal = err
+	l.mu.Unlock()
+}
+
+// RecoveryPoint is the offset up to which the log is known to be on stable storage.
+func (l *Log) RecoveryPoint() storage.Offset {
+	if !l.o.Writable {
+		return l.o.RecoveryPoint
+	}
+	return l.syncer.point()
+}
+
+// LogStart is the log start offset, and whether it must be kept in a checkpoint because the first segment starts below it.
+func (l *Log) LogStart() (o storage.Offset, checkpoint bool) {
+	s := l.snap.Load()
+	return s.start, s.start > s.at(0).Base
+}
+
+// OnStart sets what is called with a new log start before a file is removed: it must have made it durable when it returns.
+func (l *Log) OnStart(fn func(storage.Offset) error) { l.onStart = fn }
+
+// Status tells about the log.
+func (l *Log) Status() storage.PartitionStatus {
+	s := l.snap.Load()
+	st := storage.PartitionStatus{
+		Topic: l.o.TP.Topic, Partition: l.o.TP.Partition, Start: s.start, End: s.end, RecoveryPoint: l.RecoveryPoint(),
+		Segments: s.len(), Recovered: l.recovered,
+	}
+	for i := range s.len() {
+		v := s.at(i)
+		st.Bytes += int64(v.Size)
+		if v.Sized() {
+			st.Sized++
+		}
+	}
+	l.mu.Lock()
+	err := l.refusedLocked()
+	l.mu.Unlock()
+	st.Writable = err == nil
+	if err != nil {
+		st.Reason = err.Error()
+	}
+	return st
+}

@@ -1,0 +1,65 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/segment"
+)
+
+// SetStart implements storage.Partition.
+func (l *Log) SetStart(ctx context.Context, o storage.Offset) error {
+	l.startMu.Lock()
+	defer l.startMu.Unlock()
+	l.mu.Lock()
+	err := l.refusedLocked()
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	s := l.snap.Load()
+	if o > s.end || o < 0 {
+		return fmt.Errorf("%s: start %d: %w: the log ends at %d", l.o.TP, o, storage.ErrOutOfRange, s.end)
+	}
+	if o <= s.start {
+		return nil
+	}
+	// What is below the new start must not come back, and what is above must not be lost with what was above it.
+	if err := l.syncTo(ctx, o); err != nil {
+		return err
+	}
+	if l.onStart != nil {
+		if err := l.onStart(o); err != nil {
+			return fmt.Errorf("%s: start %d: %w", l.o.TP, o, err)
+		}
+	}
+	gone := l.publishStart(o)
+	l.watch.wake()
+	for _, v := range gone {
+		if err := v.Remove(); err != nil {
+			l.env.Log.Warn("segment not removed", "path", v.Path(), "err", err)
+		}
+	}
+	return nil
+}
+
+// publishStart publishes the new start and returns the segments that lie below it.
+func (l *Log) publishStart(o storage.Offset) []*segment.View {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := *l.snap.Load()
+	n := 0
+	for n < len(s.closed) && s.closed[n].Next <= o {
+		n++
+	}
+	gone := s.closed[:n:n]
+	s.closed = s.closed[n:]
+	s.start, s.generation = o, s.generation+1
+	for len(l.open) > 0 && l.open[0].next <= o {
+		l.open = l.open[1:]
+	}
+	l.noteUnsealedLocked()
+	l.snap.Store(&s)
+	return gone
+}

@@ -13,7 +13,7 @@ import (
 func drawBatches(t *rapid.T, base storage.Offset) []batch {
 	n := rapid.IntRange(0, 60).Draw(t, "batches")
 	if rapid.IntRange(0, 9).Draw(t, "long") == 0 {
-		n = 2500 // indexes longer than what a lookup reads at once
+		n = 700 // indexes longer than what a lookup reads at once
 	}
 	next, pos := base, storage.Pos(0)
 	out := make([]batch, n)

@@ -39,15 +39,18 @@ func NewTopicID(random io.Reader) (string, error) {
 	return "", errors.New("make random id: the source is not random")
 }
 
-// ParseTopicID reads a topic id: 22 characters, neither of the two reserved ids. An id may begin with '-', though none is made that does.
+// MetadataTopicID is the id of a broker's own metadata log. No other topic has it.
+const MetadataTopicID = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+// ParseTopicID reads a topic id: 22 characters, not the id that stands for none. An id may begin with '-', though none is made that does.
 func ParseTopicID(s string) (id [16]byte, err error) {
 	b, err := idText.DecodeString(s)
 	if err != nil || len(s) != 22 || len(b) != len(id) {
 		return id, fmt.Errorf("%w: topic id %s is not 22 characters of base64", storage.ErrInvalidName, quote(s))
 	}
 	copy(id[:], b)
-	if id == ([16]byte{}) || id == ([16]byte{15: 1}) {
-		return id, fmt.Errorf("%w: topic id %s is reserved", storage.ErrInvalidName, quote(s))
+	if id == ([16]byte{}) {
+		return id, fmt.Errorf("%w: topic id %s stands for no topic", storage.ErrInvalidName, quote(s))
 	}
 	return id, nil
 }

@@ -97,8 +97,8 @@ func allocated(f func()) int64 {
 }
 
 func TestBombs(t *testing.T) {
-	const limit = 4 << 20
-	for name, bomb := range bombs(t, 64<<20) {
+	const limit = 2 << 20
+	for name, bomb := range bombs(t, 16<<20) {
 		t.Run(name, func(t *testing.T) {
 			b := bombBatch(bomb.codec, bomb.payload)
 			r := Reader{Limit: limit}

@@ -119,6 +119,7 @@ func segments(t *testing.T, root string, f func(t *testing.T, stem string, base 
 func TestRebuildEqualsBroker(t *testing.T) {
 	entries := 0
 	segments(t, fixture.Unpack(t, "clean-4.4.0"), func(t *testing.T, stem string, base storage.Offset, interval int64) {
+		t.Helper()
 		log := mustRead(t, stem+".log")
 		b := NewBuilder(base, interval, 10<<20)
 		offsets, times := build(t, &b, batchesOf(t, log))
@@ -163,6 +164,7 @@ func TestPreallocatedIndexes(t *testing.T) {
 	for _, name := range []string{"live-4.4.0", "killed-4.4.0"} {
 		t.Run(name, func(t *testing.T) {
 			segments(t, fixture.Unpack(t, name), func(t *testing.T, stem string, base storage.Offset, interval int64) {
+				t.Helper()
 				log := mustRead(t, stem+".log")
 				b := NewBuilder(base, interval, 10<<20)
 				offsets, times := build(t, &b, batchesOf(t, log))

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -152,15 +153,15 @@ func CheckPadding(r io.ReaderAt, pos, size int64) error {
 		return nil
 	}
 	buf := make([]byte, min(passSize, size-pos))
+	zero := make([]byte, len(buf))
 	for pos < size {
 		b := buf[:min(int64(len(buf)), size-pos)]
 		if err := readFull(r, b, pos); err != nil {
 			return fmt.Errorf("read index padding: %w", err)
 		}
-		for i, c := range b {
-			if c != 0 {
-				return corrupt(pos+int64(i), "padding is not zero")
-			}
+		if !bytes.Equal(b, zero[:len(b)]) {
+			i := bytes.IndexFunc(b, func(c rune) bool { return c != 0 })
+			return corrupt(pos+int64(i), "padding is not zero")
 		}
 		pos += int64(len(b))
 	}

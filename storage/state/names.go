@@ -55,9 +55,9 @@ func (k DirKind) String() string {
 		return "stray"
 	case DirFuture:
 		return "future"
-	default:
-		return "normal"
+	case DirNormal:
 	}
+	return "normal"
 }
 
 // DirName is the name of a partition's directory, taken apart.

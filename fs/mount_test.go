@@ -416,6 +416,28 @@ func TestUnmountOfADeadMount(t *testing.T) {
 	}
 }
 
+// Nobody waits for ever for a daemon that does not answer.
+func TestSilentDaemon(t *testing.T) {
+	mnt := t.TempDir()
+	d := startDaemon(t, exec.Command(os.Args[0]), mnt)
+	if err := d.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Process.Kill() })
+	if err := Unmount(t.Context(), mnt, false); err == nil || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("umount: got %v", err)
+	}
+	if _, err := prepareMountpoint(t.Context(), mnt, "/data", false); err == nil || !strings.Contains(err.Error(), "is already mounted at") {
+		t.Errorf("mount: got %v", err)
+	}
+	if err := Unmount(t.Context(), mnt, true); err != nil {
+		t.Error(err)
+	}
+	if _, there := entryAt(t, mnt); there {
+		t.Error("still there")
+	}
+}
+
 func TestUnprivilegedMount(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root to become somebody else")
@@ -482,9 +504,9 @@ func TestWhoServes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := daemonOf(t.Context(), mnt, infos)
-	if p == nil {
-		t.Fatal("nobody")
+	p, err := daemonOf(t.Context(), mnt, infos)
+	if p == nil || err != nil {
+		t.Fatalf("nobody, %v", err)
 	}
 	defer p.close()
 	t.Logf("served by %d", p.pid)

@@ -34,14 +34,20 @@ func Unmount(ctx context.Context, mountpoint string, lazy bool) error {
 	case !top.ours():
 		return fmt.Errorf("what is mounted at %s is not ours (%s): umount %s", path, top.fsType, path)
 	}
-	daemon := daemonOf(ctx, path, infos)
+	if lazy {
+		return unmountPath(ctx, path, true)
+	}
+	daemon, err := daemonOf(ctx, path, infos)
+	if err != nil {
+		return err
+	}
 	if daemon != nil {
 		defer daemon.close()
 	}
-	if err := unmountPath(ctx, path, lazy); err != nil {
+	if err := unmountPath(ctx, path, false); err != nil {
 		return nameHolders(err)
 	}
-	if daemon == nil || lazy {
+	if daemon == nil {
 		return nil
 	}
 	if err := daemon.wait(ctx); err != nil {
@@ -50,10 +56,11 @@ func Unmount(ctx context.Context, mountpoint string, lazy bool) error {
 	return nil
 }
 
-// daemonOf takes hold of the process that serves a mount. It is nil where that cannot be told: the daemon is dead or hangs, is seen under another number
-// here (a container's), or is the very process that asks.
-func daemonOf(ctx context.Context, mountpoint string, infos []mountInfo) *process {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+// daemonOf takes hold of the process that serves a mount. It is nil where that cannot be told: the daemon is dead, is seen under another number here (a
+// container's), or is the very process that asks. A daemon that does not answer is an error: our question keeps the mount busy.
+func daemonOf(ctx context.Context, mountpoint string, infos []mountInfo) (*process, error) {
+	errSilent := fmt.Errorf("the daemon that serves %s does not answer: kill it, or detach the mount with --lazy", mountpoint)
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, errSilent)
 	defer cancel()
 	file := filepath.Join(mountpoint, ".logmount", "status")
 	read := make(chan []byte, 1)
@@ -68,19 +75,20 @@ func daemonOf(ctx context.Context, mountpoint string, infos []mountInfo) *proces
 	select {
 	case text = <-read:
 	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 	var status mountStatus
 	if len(text) == 0 || json.Unmarshal(text, &status) != nil {
-		return nil
+		return nil, nil
 	}
 	if status.PID <= 0 || status.PID == os.Getpid() || status.PIDNamespace != pidNamespace() {
-		return nil
+		return nil, nil
 	}
 	p, err := openProcess(status.PID)
-	if err != nil {
-		return nil
+	if errors.Is(err, syscall.ESRCH) {
+		return nil, nil
 	}
-	return p
+	return p, err
 }
 
 // readAs reads a file as the user who made the mount: unless others were let in, not even root is.

@@ -21,7 +21,7 @@ as_root() {
 	fi
 }
 
-# install_packages NAME... installs packages with whatever package manager is there, and says so.
+# install_packages NAME... installs packages with the package manager that is there, and says so.
 install_packages() {
 	if have apt-get; then
 		say "installing $* with apt-get"

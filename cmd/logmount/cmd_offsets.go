@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/logmount/logmount/fs"
+	"github.com/logmount/logmount/storage"
+)
+
+// offsetsJSON is a partition's bounds as --json prints them.
+type offsetsJSON struct {
+	Topic     string          `json:"topic"`
+	Partition int32           `json:"partition"`
+	Start     storage.Offset  `json:"start"`
+	End       storage.Offset  `json:"end"`
+	Time      *int64          `json:"time,omitempty"`   // what --time means, in milliseconds
+	Offset    *storage.Offset `json:"offset,omitempty"` // the first record at or after it; the end where there is none
+}
+
+func newOffsetsCmd() *cobra.Command {
+	var asJSON bool
+	var at string
+	c := &cobra.Command{
+		Use:   "offsets DATA [TOPIC [PARTITION]]",
+		Short: "Print where logs start and end, and which offset belongs to a time",
+		Example: `  logmount offsets /srv/log
+  logmount offsets /srv/log orders 0 --time -1h
+  logmount offsets /srv/log orders --time 2026-08-30T12:00Z --json`,
+		Args: between(1, 3, "offsets DATA [TOPIC [PARTITION]] [--time T] [--json]"),
+		RunE: func(c *cobra.Command, args []string) error {
+			ms, err := parseAt(at, c.Flags().Changed("time"))
+			if err != nil {
+				return err
+			}
+			return openFor(c.Context(), args[0], true, nil, func(e storage.Engine) error {
+				tps, err := selectPartitions(c.Context(), e, args[1:])
+				if err != nil {
+					return err
+				}
+				list := make([]offsetsJSON, 0, len(tps))
+				var failed error
+				for _, tp := range tps {
+					o, err := offsetsOf(c.Context(), e, tp, ms)
+					if err != nil {
+						failed = errors.Join(failed, err)
+						continue
+					}
+					list = append(list, o)
+				}
+				if err := printOffsets(c, list, ms != nil, asJSON); err != nil {
+					return err
+				}
+				return damageOr(failed)
+			})
+		},
+	}
+	c.Flags().StringVar(&at, "time", "", "also print the first offset whose timestamp is at least this; spelt as under time/")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// damageOr gives an error about damaged logs, and about nothing else, the exit status of damage.
+func damageOr(err error) error {
+	if errors.Is(err, storage.ErrCorrupt) {
+		return &exitError{code: exitDamage, err: err}
+	}
+	return err
+}
+
+func parseAt(at string, given bool) (*int64, error) {
+	if !given {
+		return nil, nil
+	}
+	ms, ok := fs.ParseTime(at, time.Now(), time.Local)
+	if !ok {
+		return nil, fmt.Errorf("--time %q is not a time: milliseconds, @seconds, 2026-08-30T12:00Z, now, or -90s -15m -1h -7d", at)
+	}
+	return &ms, nil
+}
+
+// selectPartitions returns what the arguments after DATA name: everything, a topic, or a partition.
+func selectPartitions(ctx context.Context, e storage.Engine, args []string) ([]storage.TopicPartition, error) {
+	var infos []storage.TopicInfo
+	if len(args) == 0 {
+		all, err := e.Topics(ctx)
+		if err != nil {
+			return nil, err
+		}
+		infos = all
+	} else {
+		t, err := e.Topic(ctx, args[0])
+		if err != nil {
+			return nil, about("topic", args[0], err)
+		}
+		infos = []storage.TopicInfo{t}
+	}
+	if len(args) == 2 {
+		n, err := strconv.ParseInt(args[1], 10, 32)
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("partition %q is not a number", args[1])
+		}
+		return []storage.TopicPartition{{Topic: args[0], Partition: int32(n)}}, nil
+	}
+	var tps []storage.TopicPartition
+	for _, t := range infos {
+		for _, n := range t.Partitions {
+			tps = append(tps, storage.TopicPartition{Topic: t.Name, Partition: n})
+		}
+	}
+	return tps, nil
+}
+
+func offsetsOf(ctx context.Context, e storage.Engine, tp storage.TopicPartition, ms *int64) (offsetsJSON, error) {
+	_, s, err := open(ctx, e, tp)
+	if err != nil {
+		return offsetsJSON{}, err
+	}
+	j := offsetsJSON{Topic: tp.Topic, Partition: tp.Partition, Start: s.Start(), End: s.End()}
+	if ms != nil {
+		o, err := s.FindTime(ctx, *ms)
+		if err != nil {
+			return offsetsJSON{}, about("partition", tp.String(), err)
+		}
+		j.Time, j.Offset = ms, &o
+	}
+	return j, nil
+}
+
+func printOffsets(c *cobra.Command, list []offsetsJSON, timed, asJSON bool) error {
+	if asJSON {
+		return printJSON(c.OutOrStdout(), list)
+	}
+	heading := []string{"TOPIC", "PARTITION", "START", "END"}
+	if timed {
+		heading = append(heading, "OFFSET")
+	}
+	var rows [][]string
+	for _, j := range list {
+		row := []string{j.Topic, strconv.Itoa(int(j.Partition)), num(j.Start), num(j.End)}
+		if j.Offset != nil {
+			row = append(row, num(*j.Offset))
+		}
+		rows = append(rows, row)
+	}
+	return printTable(c.OutOrStdout(), heading, rows)
+}

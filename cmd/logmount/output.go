@@ -1,0 +1,43 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+// exactly demands n arguments and otherwise shows the form of the verb.
+func exactly(n int, form string) cobra.PositionalArgs { return between(n, n, form) }
+
+// between demands lo to hi arguments and otherwise shows the form of the verb.
+func between(lo, hi int, form string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if n := len(args); n < lo || n > hi {
+			return fmt.Errorf("%d arguments given; the form is: logmount %s", n, form)
+		}
+		return nil
+	}
+}
+
+// printJSON writes v, indented, as one JSON value. Nothing is escaped that JSON does not require.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// printTable writes rows under a heading in aligned columns.
+func printTable(w io.Writer, heading []string, rows [][]string) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, r := range append([][]string{heading}, rows...) {
+		if _, err := fmt.Fprintln(tw, strings.TrimRight(strings.Join(r, "\t"), "\t")); err != nil {
+			return err
+		}
+	}
+	return tw.Flush()
+}

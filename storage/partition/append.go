@@ -138,12 +138,12 @@ func (l *Log) stageRecords(w *appendWork, records []storage.Record, batchBytes i
 			sums.KeyBytes += int64(len(r.Key))
 			sums.ValueBytes += int64(len(r.Value))
 		}
+		h := w.batch.Header()
 		w.buf = w.batch.Finish()
 		n := len(w.buf) - start
 		if int64(n) > l.o.Config.MaxMessageBytes {
 			return l.tooLarge(int64(n))
 		}
-		h := w.batch.Header()
 		if err := l.place(w, &h, n, sums, now); err != nil {
 			return err
 		}

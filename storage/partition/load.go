@@ -138,8 +138,10 @@ func (l *Log) loadWritable(ctx context.Context, list []found) error {
 		if err := seg.Create(l.owner); err != nil {
 			return err
 		}
+		if err := l.env.FS.SyncDir(l.o.Dir); err != nil {
+			return err
+		}
 		list = []found{{seg: seg, modified: l.env.Now().UnixMilli()}}
-		l.syncer.dir.Store(true)
 	}
 	var app segment.Appender
 	ok := false

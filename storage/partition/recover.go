@@ -25,8 +25,14 @@ func (l *Log) recover(ctx context.Context, list []found) ([]found, segment.Appen
 		if err != nil {
 			return nil, app, err
 		}
-		if r.Bad != nil {
+		switch {
+		case r.Bad != nil:
 			if err := l.cut(list[i+1:], f, r); err != nil {
+				return nil, app, err
+			}
+			list = list[:i+1]
+		case l.missingBehind(list, i, r.Next):
+			if err := l.setAsideAll(list[i+1:], fmt.Sprintf("segment %d is missing", r.Next)); err != nil {
 				return nil, app, err
 			}
 			list = list[:i+1]
@@ -58,6 +64,30 @@ func (l *Log) recover(ctx context.Context, list []found) ([]found, segment.Appen
 	return list, app, l.env.FS.SyncDir(l.o.Dir)
 }
 
+// missingBehind reports whether a segment that followed list[i], which ends at next, has vanished: its name was not on stable storage, so nothing that
+// was written later is known to be either.
+func (l *Log) missingBehind(list []found, i int, next storage.Offset) bool {
+	if i == len(list)-1 {
+		return false
+	}
+	base := list[i+1].seg.Base
+	return base != next && base > max(l.o.RecoveryPoint, l.o.LogStart)
+}
+
+// setAsideAll renames segments that lie behind the end of the log, the last first.
+func (l *Log) setAsideAll(later []found, why string) error {
+	for i := len(later) - 1; i >= 0; i-- {
+		if err := l.setAside(later[i].seg); err != nil {
+			return err
+		}
+	}
+	if len(later) == 0 {
+		return nil
+	}
+	l.note(fmt.Sprintf("%s: %d later segments set aside as *%s", why, len(later), state.SuffixTorn))
+	return l.env.FS.SyncDir(l.o.Dir)
+}
+
 // goOnBehind adds a new last segment behind one whose end is damaged.
 func (l *Log) goOnBehind(list []found, r *segment.Scanned) ([]found, segment.Appender, error) {
 	base := max(l.o.RecoveryPoint, r.Next)
@@ -81,10 +111,8 @@ func (l *Log) note(s string) {
 // cut ends the log at r.Size in f. First the later segments get other names, then what lies behind the cut is copied beside the log, then it is cut: a
 // crash in between leaves a log that is recovered in the same way again.
 func (l *Log) cut(later []found, f *found, r *segment.Scanned) error {
-	for i := len(later) - 1; i >= 0; i-- {
-		if err := l.setAside(later[i].seg); err != nil {
-			return err
-		}
+	if err := l.setAsideAll(later, f.seg.Path()+" ends early"); err != nil {
+		return err
 	}
 	torn, err := l.copyTorn(f, r.Size)
 	if err != nil {
@@ -108,8 +136,8 @@ func (l *Log) cut(later []found, f *found, r *segment.Scanned) error {
 	if torn != "" {
 		what = "kept as " + torn
 	}
-	l.note(fmt.Sprintf("%s was cut at position %d, offset %d (%v); %d bytes behind it %s; %d later segments set aside",
-		f.seg.Path(), r.Size, r.Next, r.Bad.Err, int64(f.size-r.Size), what, len(later)))
+	l.note(fmt.Sprintf("%s was cut at position %d, offset %d (%v); %d bytes behind it %s",
+		f.seg.Path(), r.Size, r.Next, r.Bad.Err, int64(f.size-r.Size), what))
 	f.size = r.Size
 	return nil
 }

@@ -119,9 +119,27 @@ func (s *Scanner) Next(ahead int) error {
 	if h.BaseOffset < s.low || h.LastOffset() > s.seg.Base+maxRelative {
 		return s.corrupt(fmt.Errorf("offsets %d to %d do not belong here, expected %d or more", h.BaseOffset, h.LastOffset(), s.low))
 	}
+	if h.BaseOffset > s.low {
+		if err := s.checkGap(&h); err != nil {
+			return s.corrupt(err)
+		}
+	}
 	s.Header, s.Pos = h, s.next
 	s.next += storage.Pos(f.Size)
 	s.prev, s.low = s.low, h.NextOffset()
+	return nil
+}
+
+// checkGap looks at a batch that starts above the expected offset. The checksum does not cover a batch's offset: where the batch behind it starts lower,
+// but not too low, the offset is what is wrong.
+func (s *Scanner) checkGap(h *record.Header) error {
+	b, err := s.fill(s.next+storage.Pos(h.Size()), record.FrameSize, record.FrameSize)
+	if err != nil || len(b) < record.FrameSize {
+		return err
+	}
+	if f, err := record.ParseFrame(b); err == nil && f.Offset >= s.low && f.Offset < h.NextOffset() {
+		return fmt.Errorf("offset %d before a batch with offset %d", h.BaseOffset, f.Offset)
+	}
 	return nil
 }
 

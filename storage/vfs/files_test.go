@@ -208,20 +208,8 @@ func TestFilesFailedSyncSticks(t *testing.T) {
 		name string
 		fail func(t *testing.T, c *vfs.Files)
 	}{
-		{"by a caller", func(t *testing.T, c *vfs.Files) {
-			h := pin(t, c, "/d/a", os.O_RDWR)
-			if err := h.Sync(); !errors.Is(err, lost) {
-				t.Errorf("got %v, want %v", err, lost)
-			}
-			must(t, h.Close())
-		}},
-		{"by eviction", func(t *testing.T, c *vfs.Files) {
-			for _, name := range []string{"/d/b", "/d/c", "/d/d"} {
-				h := pin(t, c, name, create)
-				write(t, h, name)
-				must(t, h.Close())
-			}
-		}},
+		{"by a caller", syncOf(lost)},
+		{"by eviction", evictAll},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -247,6 +235,28 @@ func TestFilesFailedSyncSticks(t *testing.T) {
 			must(t, h.Close())
 			must(t, c.Close())
 		})
+	}
+}
+
+// syncOf syncs a file, which must fail with want.
+func syncOf(want error) func(t *testing.T, c *vfs.Files) {
+	return func(t *testing.T, c *vfs.Files) {
+		t.Helper()
+		h := pin(t, c, "/d/a", os.O_RDWR)
+		if err := h.Sync(); !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
+		must(t, h.Close())
+	}
+}
+
+// evictAll fills a small cache with other dirty files.
+func evictAll(t *testing.T, c *vfs.Files) {
+	t.Helper()
+	for _, name := range []string{"/d/b", "/d/c", "/d/d"} {
+		h := pin(t, c, name, create)
+		write(t, h, name)
+		must(t, h.Close())
 	}
 }
 

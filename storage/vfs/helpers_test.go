@@ -15,50 +15,56 @@ import (
 )
 
 func TestReadFile(t *testing.T) {
-	onEach(t, func(t *testing.T, fsys vfs.FS, path func(string) string) {
-		for _, size := range []int{0, 1, 4095, 4096, 1<<20 - 1, 1 << 20, 1<<20 + 1, 3 << 20} {
-			data := strings.Repeat("0123456789abcdef", size/16+1)[:size]
-			put(t, fsys, path("f"), data)
-			got, err := vfs.ReadFile(fsys, path("f"), int64(size))
-			if err != nil || string(got) != data {
-				t.Errorf("%d bytes: got %d, %v", size, len(got), err)
+	for _, d := range disks {
+		t.Run(d.name, func(t *testing.T) {
+			fsys, path := d.open(t)
+			for _, size := range []int{0, 1, 4095, 4096, 1<<20 - 1, 1 << 20, 1<<20 + 1, 3 << 20} {
+				data := strings.Repeat("0123456789abcdef", size/16+1)[:size]
+				put(t, fsys, path("f"), data)
+				got, err := vfs.ReadFile(fsys, path("f"), int64(size))
+				if err != nil || string(got) != data {
+					t.Errorf("%d bytes: got %d, %v", size, len(got), err)
+				}
+				if _, err := vfs.ReadFile(fsys, path("f"), int64(size)-1); !errors.Is(err, vfs.ErrTooBig) {
+					t.Errorf("%d bytes, one less allowed: got %v, want %v", size, err, vfs.ErrTooBig)
+				}
 			}
-			if _, err := vfs.ReadFile(fsys, path("f"), int64(size)-1); !errors.Is(err, vfs.ErrTooBig) {
-				t.Errorf("%d bytes, one less allowed: got %v, want %v", size, err, vfs.ErrTooBig)
+			if _, err := vfs.ReadFile(fsys, path("none"), 10); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("missing: got %v, want %v", err, fs.ErrNotExist)
 			}
-		}
-		if _, err := vfs.ReadFile(fsys, path("none"), 10); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("missing: got %v, want %v", err, fs.ErrNotExist)
-		}
-	})
+		})
+	}
 }
 
 func TestWriteFile(t *testing.T) {
-	onEach(t, func(t *testing.T, fsys vfs.FS, path func(string) string) {
-		owner := &vfs.Owner{UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Mode: 0o750}
-		if owner.UID == 0 {
-			owner.UID, owner.GID = 12, 34
-		}
-		put(t, fsys, path("f.tmp"), "left by a crash, and longer than the new one")
-		for _, data := range []string{"first", "", "third"} {
-			must(t, vfs.WriteFile(fsys, path("f"), []byte(data), 0o644, owner))
-			if got := get(t, fsys, path("f")); got != data {
-				t.Errorf("got %q, want %q", got, data)
+	for _, d := range disks {
+		t.Run(d.name, func(t *testing.T) {
+			fsys, path := d.open(t)
+			owner := &vfs.Owner{UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Mode: 0o750}
+			if owner.UID == 0 {
+				owner.UID, owner.GID = 12, 34
 			}
-		}
-		i, err := fsys.Stat(path("f"))
-		must(t, err)
-		if i.UID != owner.UID || i.GID != owner.GID || i.Mode != 0o640 {
-			t.Errorf("got %+v, want that of %+v", i, owner)
-		}
-		must(t, vfs.WriteFile(fsys, path("g"), []byte("x"), 0o600, nil))
-		if i, err := fsys.Stat(path("g")); err != nil || i.Mode != 0o600 {
-			t.Errorf("got %+v, %v, want mode 0600", i, err)
-		}
-		if entries, err := fsys.ReadDir(path("")); err != nil || len(entries) != 2 {
-			t.Errorf("got %v, %v, want two files", entries, err)
-		}
-	})
+			put(t, fsys, path("f.tmp"), "left by a crash, and longer than the new one")
+			for _, data := range []string{"first", "", "third"} {
+				must(t, vfs.WriteFile(fsys, path("f"), []byte(data), 0o644, owner))
+				if got := get(t, fsys, path("f")); got != data {
+					t.Errorf("got %q, want %q", got, data)
+				}
+			}
+			i, err := fsys.Stat(path("f"))
+			must(t, err)
+			if i.UID != owner.UID || i.GID != owner.GID || i.Mode != 0o640 {
+				t.Errorf("got %+v, want that of %+v", i, owner)
+			}
+			must(t, vfs.WriteFile(fsys, path("g"), []byte("x"), 0o600, nil))
+			if i, err := fsys.Stat(path("g")); err != nil || i.Mode != 0o600 {
+				t.Errorf("got %+v, %v, want mode 0600", i, err)
+			}
+			if entries, err := fsys.ReadDir(path("")); err != nil || len(entries) != 2 {
+				t.Errorf("got %v, %v, want two files", entries, err)
+			}
+		})
+	}
 }
 
 // TestWriteFileFaults fails every call in turn, and cuts the power after it: there is the old file or the new one, and no other.
@@ -103,21 +109,24 @@ func TestWriteFileFaults(t *testing.T) {
 }
 
 func TestMkdirAll(t *testing.T) {
-	onEach(t, func(t *testing.T, fsys vfs.FS, path func(string) string) {
-		for range 2 {
-			must(t, vfs.MkdirAll(fsys, path("a/b/c"), 0o700))
-		}
-		if i, err := fsys.Stat(path("a/b/c")); err != nil || i.Mode != fs.ModeDir|0o700 {
-			t.Errorf("got %+v, %v", i, err)
-		}
-		put(t, fsys, path("f"), "")
-		if err := vfs.MkdirAll(fsys, path("f"), 0o700); !errors.Is(err, syscall.ENOTDIR) {
-			t.Errorf("over a file: got %v, want %v", err, syscall.ENOTDIR)
-		}
-		if err := vfs.MkdirAll(fsys, path("f/x"), 0o700); !errors.Is(err, syscall.ENOTDIR) {
-			t.Errorf("below a file: got %v, want %v", err, syscall.ENOTDIR)
-		}
-	})
+	for _, d := range disks {
+		t.Run(d.name, func(t *testing.T) {
+			fsys, path := d.open(t)
+			for range 2 {
+				must(t, vfs.MkdirAll(fsys, path("a/b/c"), 0o700))
+			}
+			if i, err := fsys.Stat(path("a/b/c")); err != nil || i.Mode != fs.ModeDir|0o700 {
+				t.Errorf("got %+v, %v", i, err)
+			}
+			put(t, fsys, path("f"), "")
+			if err := vfs.MkdirAll(fsys, path("f"), 0o700); !errors.Is(err, syscall.ENOTDIR) {
+				t.Errorf("over a file: got %v, want %v", err, syscall.ENOTDIR)
+			}
+			if err := vfs.MkdirAll(fsys, path("f/x"), 0o700); !errors.Is(err, syscall.ENOTDIR) {
+				t.Errorf("below a file: got %v, want %v", err, syscall.ENOTDIR)
+			}
+		})
+	}
 	m := memfs.New()
 	must(t, vfs.MkdirAll(m, "/a/b", 0o755))
 	left := m.Crash(rand.New(rand.NewSource(1)), memfs.CrashOptions{})

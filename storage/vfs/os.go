@@ -101,7 +101,7 @@ func (o osFile) Stat() (FileInfo, error) {
 func infoOf(fi fs.FileInfo) FileInfo {
 	i := FileInfo{Size: fi.Size(), Mode: fi.Mode(), Modified: fi.ModTime().UnixNano()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		i.Ino, i.Dev, i.UID, i.GID = st.Ino, uint64(st.Dev), st.Uid, st.Gid
+		i.Ino, i.Dev, i.UID, i.GID = st.Ino, st.Dev, st.Uid, st.Gid
 	}
 	return i
 }

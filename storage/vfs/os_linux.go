@@ -39,9 +39,9 @@ func (osFS) Usage(name string) (Usage, error) {
 		}
 		break
 	}
-	unit := int64(st.Frsize)
+	unit := int64(st.Frsize) //nolint:unconvert // narrower on 32-bit machines
 	if unit <= 0 {
-		unit = int64(st.Bsize)
+		unit = int64(st.Bsize) //nolint:unconvert // as above
 	}
 	return Usage{
 		Total: int64(st.Blocks) * unit, Free: int64(st.Bfree) * unit, Avail: int64(st.Bavail) * unit,

@@ -50,7 +50,7 @@ func (s *snapshot) ExtentNow(m *storage.Measure, from, to storage.Offset) (n int
 func (s *snapshot) Locate(ctx context.Context, m *storage.Measure, anchor storage.Offset, p int64) (storage.Offset, int64, error) {
 	i := s.find(anchor)
 	v := s.at(i)
-	at, err := v.Extent(ctx, m, v.Base, anchor)
+	at, err := v.Before(ctx, m, anchor)
 	if err != nil {
 		return 0, 0, err
 	}

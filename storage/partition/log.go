@@ -54,7 +54,6 @@ type Log struct {
 	active   segment.Appender
 	open     []*closedSegment // closed, not sealed yet, ascending
 	epochs   state.Epochs
-	buf      []byte
 	work     appendWork
 	refusal  error // why appends are refused from now on
 	poisoned error

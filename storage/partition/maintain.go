@@ -15,9 +15,9 @@ import (
 func (l *Log) Maintain(ctx context.Context) error {
 	for {
 		l.mu.Lock()
-		if len(l.open) == 0 || l.poisoned != nil {
+		if len(l.open) == 0 || l.poisoned != nil { // nothing of a poisoned log is sealed
 			l.mu.Unlock()
-			return nil
+			return nil //nolint:nilerr // The log has told why already.
 		}
 		c := l.open[0]
 		l.mu.Unlock()

@@ -125,7 +125,7 @@ func (l *Log) cut(later []found, f *found, r *segment.Scanned) error {
 	if err != nil {
 		return err
 	}
-	defer h.Close()
+	defer h.Unpin()
 	if err := h.Truncate(int64(r.Size)); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (l *Log) copyTorn(f *found, pos storage.Pos) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer h.Close()
+	defer h.Unpin()
 	end := int64(f.size)
 	for end > int64(pos) { // a preallocated file ends in zeros
 		n, err := trailingZeros(h, int64(pos), end)
@@ -254,7 +254,7 @@ func (l *Log) mergeEpochs(list []found) error {
 			}
 			for _, e := range more {
 				if last, ok := l.epochs.Last(); !ok || e.Epoch > last.Epoch {
-					l.epochs, changed = l.epochs.Assign(e.Epoch, e.Start)
+					l.epochs, _ = l.epochs.Assign(e.Epoch, e.Start)
 				}
 			}
 		}

@@ -19,7 +19,7 @@ func (l *Log) SetStart(ctx context.Context, o storage.Offset) error {
 		return err
 	}
 	s := l.snap.Load()
-	if o > s.end || o < 0 {
+	if o > s.end {
 		return fmt.Errorf("%s: start %d: %w: the log ends at %d", l.o.TP, o, storage.ErrOutOfRange, s.end)
 	}
 	if o <= s.start {

@@ -43,6 +43,15 @@ func (v *View) Extent(ctx context.Context, m *storage.Measure, from, to storage.
 	return v.between(ctx, t, m, from, to)
 }
 
+// Before returns the bytes of the view in front of what Extent counts from o on.
+func (v *View) Before(ctx context.Context, m *storage.Measure, o storage.Offset) (int64, error) {
+	if m.Batches {
+		pos, err := v.batchPos(o, false)
+		return int64(pos), err
+	}
+	return v.Extent(ctx, m, v.Base, o)
+}
+
 // ExtentNow is Extent as far as it can be told without building the sums of a segment.
 func (v *View) ExtentNow(m *storage.Measure, from, to storage.Offset) (int64, bool) {
 	from, to = max(from, v.Base), min(to, v.Next)
@@ -129,7 +138,7 @@ func (v *View) direct(ctx context.Context, m *storage.Measure, from, to storage.
 		return 0, false, err
 	}
 	pos, low, err := v.posOf(f, from)
-	f.Close()
+	f.Unpin()
 	if err != nil {
 		return 0, false, err
 	}
@@ -160,7 +169,7 @@ func (v *View) batchPosRough(o storage.Offset) (storage.Pos, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close()
+	defer f.Unpin()
 	pos, _, err := v.posOf(f, o)
 	return pos, err
 }
@@ -243,7 +252,7 @@ func (v *View) locateBatch(p storage.Pos) (storage.Offset, int64, error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	defer f.Close()
+	defer f.Unpin()
 	start, low := storage.Pos(0), v.Base
 	info, err := v.indexInfo()
 	if err != nil {

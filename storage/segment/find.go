@@ -40,7 +40,7 @@ func (v *View) FindTime(ctx context.Context, ts int64, from storage.Offset) (sto
 		return 0, err
 	}
 	pos, low, err := v.posOf(f, start)
-	f.Close()
+	f.Unpin()
 	if err != nil {
 		return 0, err
 	}
@@ -205,6 +205,6 @@ func (v *View) headerOf(pos storage.Pos) (record.Header, bool) {
 	if err != nil {
 		return record.Header{}, false
 	}
-	defer f.Close()
+	defer f.Unpin()
 	return v.headerAt(f, pos)
 }

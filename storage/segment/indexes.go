@@ -100,7 +100,7 @@ func (v *View) count(path string, n func(io.ReaderAt, int64) (int, error)) (int,
 	if err != nil {
 		return 0, err
 	}
-	defer h.Close()
+	defer h.Unpin()
 	st, err := h.Stat()
 	if err != nil {
 		return 0, err
@@ -179,7 +179,7 @@ func (v *View) withOffsets(info *indexInfo, fn func(index.Offsets) error) error 
 	if err != nil {
 		return missing(err, v.log)
 	}
-	defer h.Close()
+	defer h.Unpin()
 	return fn(index.Offsets{R: h, N: info.offsets, Base: v.Base})
 }
 
@@ -194,7 +194,7 @@ func (v *View) withTimes(info *indexInfo, fn func(index.Times) error) error {
 	if err != nil {
 		return missing(err, v.log)
 	}
-	defer h.Close()
+	defer h.Unpin()
 	return fn(index.Times{R: h, N: info.times, Base: v.Base})
 }
 

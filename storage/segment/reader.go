@@ -69,7 +69,7 @@ func (r *Reader) Close() {
 	r.rec = record.Reader{}
 	r.batch = false
 	if r.open {
-		r.file.Close()
+		r.file.Unpin()
 		r.open = false
 	}
 }

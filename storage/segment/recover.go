@@ -33,7 +33,7 @@ func (s *Segment) Scan(ctx context.Context, size storage.Pos, durable storage.Of
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer f.Unpin()
 	w := &batchWalk{}
 	w.scan.reset(s, f, 0, size, s.Base)
 	defer w.scan.rest()
@@ -101,7 +101,7 @@ func (s *Segment) Tail(ctx context.Context, size storage.Pos) (v View, err error
 	if err != nil {
 		return v, err
 	}
-	defer f.Close()
+	defer f.Unpin()
 	pos, low, err := v.posOf(f, s.Base+maxRelative)
 	if err != nil {
 		return v, err
@@ -277,7 +277,7 @@ func (s *Segment) resumeIndexes(v *View, a *Appender) (ok bool, keep int, err er
 		})
 	})
 	if err != nil {
-		return false, 0, nil //nolint:nilerr // An index that cannot be read is built anew.
+		return false, 0, nil // an index that cannot be read is built anew
 	}
 	maxTs, maxOffset := lastTime.Timestamp, lastTime.Offset
 	if keep == 0 {
@@ -328,7 +328,7 @@ func (s *Segment) rewrite(path string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	defer h.Close()
+	defer h.Unpin()
 	if err := h.Truncate(0); err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (s *Segment) search(r io.ReaderAt, pos, end storage.Pos, low storage.Offset
 func (s *Segment) goodBatch(r io.ReaderAt, head []byte, pos, end storage.Pos) (bool, error) {
 	h, err := record.ParseHeader(head)
 	if err != nil || h.LastOffset() > s.Base+maxRelative || h.Size() > int64(end-pos) || h.Size() > maxBatchBytes {
-		return false, nil
+		return false, nil //nolint:nilerr // No batch starts here.
 	}
 	b := head
 	if int64(len(b)) < h.Size() {

@@ -81,7 +81,7 @@ func (v *View) fits(h *index.SizeHeader) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close()
+	defer f.Unpin()
 	first, ok := v.headerAt(f, h.FirstPos)
 	if !ok || first.CRC != h.FirstCRC {
 		return false
@@ -125,7 +125,7 @@ func (v *View) saveSizes(t *Table, edges *sizeEdges) {
 	}
 	edges.header.Base, edges.header.LogSize, edges.header.Total = v.Base, int64(v.Size), t.Total
 	b := index.EncodeSizes(edges.header, t.Entries)
-	owner := &vfs.Owner{Mode: 0o600}
+	var owner *vfs.Owner // nil in the cache directory
 	if v.own {
 		st, err := v.env.FS.Stat(v.log)
 		if err != nil {
@@ -133,12 +133,9 @@ func (v *View) saveSizes(t *Table, edges *sizeEdges) {
 		}
 		o := vfs.OwnerOf(st)
 		owner = &o
-	} else {
-		owner = nil
-		if err := vfs.MkdirAll(v.env.FS, filepath.Dir(path), 0o700); err != nil {
-			v.env.Log.Warn("size index not kept", "path", path, "err", err)
-			return
-		}
+	} else if err := vfs.MkdirAll(v.env.FS, filepath.Dir(path), 0o700); err != nil {
+		v.env.Log.Warn("size index not kept", "path", path, "err", err)
+		return
 	}
 	if err := vfs.WriteFile(v.env.FS, path, b, 0o600, owner); err != nil {
 		v.env.Log.Warn("size index not kept", "path", path, "err", err)

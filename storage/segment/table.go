@@ -47,7 +47,7 @@ func (t *Table) find(v *View, floor func(index.SizeTable) (index.SizeEntry, int,
 		if err != nil {
 			return index.SizeEntry{}, missing(err, v.log)
 		}
-		defer h.Close()
+		defer h.Unpin()
 		x = index.Sizes{R: h, H: t.file.header}
 	}
 	e, i, err := floor(x)

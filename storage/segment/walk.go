@@ -28,7 +28,7 @@ func (v *View) walk(ctx context.Context, pos storage.Pos, low storage.Offset, ba
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer f.Unpin()
 	var w batchWalk
 	w.scan.reset(v.Segment, f, pos, v.Size, low)
 	defer w.scan.rest()
@@ -83,7 +83,7 @@ func (v *View) walkHeaders(ctx context.Context, pos storage.Pos, low storage.Off
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer f.Unpin()
 	var w batchWalk
 	w.scan.reset(v.Segment, f, pos, v.Size, low)
 	defer w.scan.rest()

@@ -35,7 +35,7 @@ func (s *Segment) writeAt(path string, b []byte, pos int64) error {
 	if err != nil {
 		return err
 	}
-	defer h.Close()
+	defer h.Unpin()
 	_, err = h.WriteAt(b, pos)
 	return err
 }
@@ -56,7 +56,7 @@ func (s *Segment) truncate(path string, size int64) error {
 	if err != nil {
 		return err
 	}
-	defer h.Close()
+	defer h.Unpin()
 	st, err := h.Stat()
 	if err != nil || st.Size <= size {
 		return err
@@ -82,6 +82,6 @@ func (s *Segment) sync(path string) error {
 	if err != nil {
 		return err
 	}
-	defer h.Close()
+	defer h.Unpin()
 	return h.Sync()
 }

@@ -51,6 +51,9 @@ func (h *Handle) Sync() error { return h.st.sync(h.f) }
 // Close gives the handle back. The descriptor stays open as long as there is room for it.
 func (h *Handle) Close() error { return h.c.unpin(h) }
 
+// Unpin is Close without its result. What can fail there is the sync of another file that has to make room, and that error stays for that file's next Sync.
+func (h *Handle) Unpin() { _ = h.c.unpin(h) }
+
 // needsSync reports whether there are unsynced writes that a sync could still save.
 func (h *Handle) needsSync() bool { return h.st.dirty() && h.st.failed() == nil }
 

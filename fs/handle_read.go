@@ -48,10 +48,15 @@ func (h *readHandle) read(ctx context.Context, dest []byte, pos int64, _ uint32)
 	h.pos += int64(n)
 	more, err := h.fill(ctx, s, dest[n:])
 	n += more
-	if err == nil || n > 0 && !h.strict {
-		return n, nil // an error is found again by the read that begins there
+	switch {
+	case err == nil:
+		return n, nil
+	case h.strict:
+		h.forget()
+		return 0, err
+	case n > 0:
+		return n, nil // the read that begins there finds the error again, and so does the one after it
 	}
-	h.forget()
 	return 0, err
 }
 

@@ -46,7 +46,7 @@ func (h *startHandle) write(ctx context.Context, data []byte, _ int64, _ uint32)
 		return err
 	}
 	defer h.unlock()
-	if err := h.t.running(); err != nil {
+	if err := h.t.running(); err != nil || len(data) == 0 {
 		return err
 	}
 	line := append(append([]byte(nil), h.line...), data...)

@@ -65,6 +65,7 @@ func (w *writeHandle) write(ctx context.Context, data []byte, pos int64, flags u
 	}
 	if w.writeOnly && flags&syscall.O_APPEND == 0 && pos > w.end {
 		// A program that skips over holes believes that the gap reads as zeros.
+		w.split.Abort()
 		return fmt.Errorf("%w: write at %d, but this file has been written up to %d", storage.ErrInvalidRecord, pos, w.end)
 	}
 	appended, err := w.take(ctx, data)

@@ -2,7 +2,6 @@ package fs
 
 import (
 	"context"
-	"strings"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
@@ -20,9 +19,6 @@ type rootNode struct {
 func (n *rootNode) lookup(ctx context.Context, name string) (*found, error) {
 	if name == controlName {
 		return &found{node: &controlDir{dir: n.dir}, ino: inoOf(controlName), same: "dir", keep: dirKeep}, nil
-	}
-	if strings.HasPrefix(name, ".") { // what file managers and shells look for all the time
-		return nil, errNoEntry
 	}
 	info, err := n.t.engine.Topic(ctx, name)
 	if err != nil {

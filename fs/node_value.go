@@ -33,7 +33,7 @@ func (t *Tree) offsetValue(p *part, name string, get func(storage.Snapshot) stor
 	}
 	n.settle = func(ctx context.Context) error { return t.settle.wait(ctx, p.tp) }
 	if name == "start" {
-		n.allowed = 0o644
+		n.allowed = 0o666
 		n.write = func(ctx context.Context, _ uint32) (*startHandle, error) { return t.newStartHandle(ctx, p) }
 	}
 	return n

@@ -58,20 +58,35 @@ func identity(p *part, s storage.Snapshot, from, to storage.Offset) string {
 	return string(b)
 }
 
-// lastChange returns the modification time of a finished view. The log keeps no times of appends: the last record's own stands for it.
+// lastChange returns the modification time of a finished view. It must be the same whenever it is asked for, and the log keeps no times of appends: the
+// last record's own stands for it. Where the last offset holds no record it is the first one's.
 func lastChange(ctx context.Context, s storage.Snapshot, v *view) (time.Time, error) {
-	end := v.end(s)
-	if end == s.End() || end <= v.from {
+	if v.to == openEnd {
 		return time.UnixMilli(s.Modified()), nil
 	}
-	c := s.Records(end - 1)
+	end := v.end(s)
+	for _, o := range [...]storage.Offset{end - 1, v.from} {
+		if o < v.from {
+			break
+		}
+		at, err := timeOf(ctx, s, o, end)
+		if err != nil && interrupted(ctx, err) {
+			return time.Time{}, err
+		}
+		if err == nil && !at.IsZero() {
+			return at, nil
+		}
+	}
+	return time.UnixMilli(0), nil
+}
+
+// timeOf returns the time of the first record in from <= offset < to, zero where there is none.
+func timeOf(ctx context.Context, s storage.Snapshot, from, to storage.Offset) (time.Time, error) {
+	c := s.Records(from)
 	defer c.Close()
 	r, err := c.Next(ctx)
-	switch {
-	case err != nil && interrupted(ctx, err):
+	if err != nil || r.Offset >= to {
 		return time.Time{}, err
-	case err != nil || r.Offset >= end || r.Timestamp < 0:
-		return time.UnixMilli(s.Modified()), nil
 	}
 	return r.Time(), nil
 }

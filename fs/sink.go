@@ -90,9 +90,13 @@ func (s *topicSink) append(ctx context.Context, records []storage.Record) error 
 		}
 	}()
 	done := 0
+	whole := context.WithoutCancel(ctx)
 	for i, part := range s.split {
 		if len(part) == 0 {
 			continue
+		}
+		if done > 0 {
+			ctx = whole // from the first effect on it must not be cut short
 		}
 		if _, err := s.parts[i].Append(ctx, part, s.t.opts.BatchSize); err != nil {
 			if done > 0 {
@@ -101,7 +105,6 @@ func (s *topicSink) append(ctx context.Context, records []storage.Record) error 
 			return err
 		}
 		done += len(part)
-		ctx = context.WithoutCancel(ctx) // from the first effect on it must not be cut short
 	}
 	return nil
 }

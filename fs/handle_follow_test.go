@@ -1,0 +1,118 @@
+package fs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// gather reads from a follower until it has n bytes.
+func (d *descriptor) gather(n, atOnce int) string {
+	d.k.t.Helper()
+	var b strings.Builder
+	for b.Len() < n {
+		got, errno := d.pread(atOnce, 0)
+		if errno != 0 || len(got) == 0 {
+			d.k.t.Fatalf("after %q: %q, %v", b.String(), got, errno)
+		}
+		b.Write(got)
+	}
+	return b.String()
+}
+
+func TestFollow(t *testing.T) {
+	k := newKernel(t, nil)
+	k.mustMkdir("orders")
+	k.write("orders/0/tail", "before\n")
+	d := k.mustOpen("orders/0/follow", syscall.O_RDONLY|syscall.O_NONBLOCK)
+	if d.how&fuse.FOPEN_STREAM == 0 || d.how&fuse.FOPEN_DIRECT_IO == 0 {
+		t.Errorf("opened with %#x", d.how)
+	}
+	if _, errno := d.pread(10, 0); errno != syscall.EAGAIN {
+		t.Errorf("O_NONBLOCK: %v, want EAGAIN", errno)
+	}
+	d.flags = 0 // fcntl(2) changed it
+	k.write("orders/0/tail", "one\ntwo\n")
+	if got := d.gather(8, 3); got != "one\ntwo\n" {
+		t.Errorf("got %q", got)
+	}
+	done := make(chan string)
+	go func() { done <- d.gather(6, 100) }()
+	k.write("orders/0/tail", "three\n")
+	if got := <-done; got != "three\n" {
+		t.Errorf("woken with %q", got)
+	}
+
+	cancel, errnos := make(chan struct{}), make(chan syscall.Errno)
+	go func() { _, errno := d.preadCancel(cancel, 10, 0); errnos <- errno }()
+	close(cancel)
+	if errno := <-errnos; errno != syscall.EINTR {
+		t.Errorf("interrupted: %v, want EINTR", errno)
+	}
+
+	ends := make(chan int)
+	go func() { b, errno := d.pread(10, 0); ends <- len(b) + int(errno) }()
+	k.tree.Shutdown(context.Background())
+	if got := <-ends; got != 0 {
+		t.Errorf("at the end: %d", got)
+	}
+	d.close()
+}
+
+func TestFollowTopic(t *testing.T) {
+	k := newKernel(t, nil)
+	k.mustMkdir("orders")
+	d := k.mustOpen("orders/follow.json", syscall.O_RDONLY)
+	defer d.close()
+	k.write("orders/0/tail", "zero\n")
+	first := `{"partition":0,"offset":0,"timestamp":`
+	if got := d.gather(len(first), 1000); !strings.HasPrefix(got, first) || !strings.HasSuffix(got, `"value":"zero"}`+"\n") {
+		t.Errorf("got %q", got)
+	}
+	k.mustMkdir("orders/1") // while it is followed
+	plain := k.mustOpen("orders/follow", syscall.O_RDONLY)
+	defer plain.close()
+	var want []string
+	for i := range 40 {
+		want = append(want, fmt.Sprintf("line %02d", i))
+		k.write(fmt.Sprintf("orders/%d/tail", i%2), want[i]+"\n")
+	}
+	got := strings.Split(strings.TrimSuffix(plain.gather(40*8, 100), "\n"), "\n")
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	d.flags |= syscall.O_NONBLOCK
+	var all strings.Builder
+	for {
+		b, errno := d.pread(512, 0)
+		if errno == syscall.EAGAIN {
+			break
+		}
+		all.Write(b)
+	}
+	if n := strings.Count(all.String(), `"partition":1`); n != 0 && n != 20 {
+		t.Errorf("%d records of the new partition, want 20", n)
+	}
+}
+
+func TestFollowEndsWithItsTopic(t *testing.T) {
+	k := newKernel(t, nil)
+	k.mustMkdir("orders")
+	d := k.mustOpen("orders/0/follow", syscall.O_RDONLY)
+	defer d.close()
+	ends := make(chan int)
+	go func() { b, errno := d.pread(10, 0); ends <- len(b) + int(errno) }()
+	h := k.header(1)
+	if st := k.tree.raw.Rmdir(k.cancel, &h, "orders"); st != fuse.OK {
+		t.Fatal(st)
+	}
+	if got := <-ends; got != 0 {
+		t.Errorf("got %d, want end of file", got)
+	}
+}

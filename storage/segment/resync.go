@@ -36,6 +36,7 @@ func (s *Segment) resync(r io.ReaderAt, pos, end storage.Pos, low storage.Offset
 
 func (s *Segment) search(r io.ReaderAt, pos, end storage.Pos, low storage.Offset) (storage.Pos, error) {
 	const window = 1 << 20
+	budget := 64<<20 + 4*int64(end-pos) // of bytes to checksum: what looks like batches may overlap without end
 	buf := make([]byte, window+record.HeaderSize)
 	for pos < end {
 		n, err := r.ReadAt(buf[:min(int64(len(buf)), int64(end-pos))], int64(pos))
@@ -53,10 +54,15 @@ func (s *Segment) search(r io.ReaderAt, pos, end storage.Pos, low storage.Offset
 			if o < low || o > s.Base+maxRelative {
 				continue
 			}
-			if ok, err := s.goodBatch(r, buf[i:n], pos+storage.Pos(i), end); err != nil {
+			size, err := s.goodBatch(r, buf[i:n], pos+storage.Pos(i), end)
+			if err != nil {
 				return 0, err
-			} else if ok {
+			}
+			if size > 0 {
 				return pos + storage.Pos(i), nil
+			}
+			if budget += size; budget <= 0 {
+				return end, nil
 			}
 		}
 		pos += storage.Pos(n - record.HeaderSize + 1)
@@ -64,20 +70,24 @@ func (s *Segment) search(r io.ReaderAt, pos, end storage.Pos, low storage.Offset
 	return end, nil
 }
 
-func (s *Segment) goodBatch(r io.ReaderAt, head []byte, pos, end storage.Pos) (bool, error) {
+// goodBatch returns the size of the batch at pos if it is one, or minus the number of bytes that had to be looked at to tell that it is not.
+func (s *Segment) goodBatch(r io.ReaderAt, head []byte, pos, end storage.Pos) (int64, error) {
 	h, err := record.ParseHeader(head)
 	if err != nil || h.LastOffset() > s.Base+maxRelative || h.Size() > int64(end-pos) || h.Size() > maxBatchBytes {
-		return false, nil //nolint:nilerr // No batch starts here.
+		return 0, nil //nolint:nilerr // No batch starts here.
 	}
 	b := head
 	if int64(len(b)) < h.Size() {
 		b = make([]byte, h.Size())
 		if n, err := r.ReadAt(b, int64(pos)); int64(n) < h.Size() {
 			if err != nil && err != io.EOF {
-				return false, err
+				return 0, err
 			}
-			return false, nil
+			return 0, nil
 		}
 	}
-	return record.CheckCRC(b[:h.Size()]) == nil, nil
+	if record.CheckCRC(b[:h.Size()]) != nil {
+		return -h.Size(), nil
+	}
+	return h.Size(), nil
 }

@@ -1,0 +1,163 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/state"
+	"github.com/logmount/logmount/storage/vfs"
+)
+
+const checkpointLimit = 64 << 20
+
+// checkpoints are the two checkpoint files that say where recovery begins and where logs start.
+type checkpoints struct {
+	// mu guards the fields below and the files. It is taken inside the locks of a partition.Log, so none of those may be taken while it is held.
+	mu       sync.Mutex
+	recovery checkpoint
+	start    checkpoint
+	startSeq int // counts the changes of start that SetStart made
+}
+
+// checkpoint is one of them: its content, and the bytes of the file as far as they are known.
+type checkpoint struct {
+	state.Checkpoint
+	onDisk []byte
+}
+
+// load reads both files. One that cannot be understood is reported and taken for missing.
+func (e *Engine) loadCheckpoints() error {
+	recovery, err := e.readCheckpoint(state.RecoveryPointFile)
+	if err != nil {
+		return err
+	}
+	start, err := e.readCheckpoint(state.LogStartFile)
+	if err != nil {
+		return err
+	}
+	e.points.mu.Lock()
+	defer e.points.mu.Unlock()
+	e.points.recovery, e.points.start = recovery, start
+	return nil
+}
+
+func (e *Engine) readCheckpoint(name string) (checkpoint, error) {
+	path := filepath.Join(e.o.Dir, name)
+	b, err := vfs.ReadFile(e.o.FS, path, checkpointLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return checkpoint{}, nil
+	}
+	if err != nil && !errors.Is(err, vfs.ErrTooBig) {
+		return checkpoint{}, err
+	}
+	c := checkpoint{onDisk: b}
+	if err == nil {
+		c.Checkpoint, err = state.ParseCheckpoint(b)
+	}
+	if err != nil {
+		e.report(path, err.Error())
+		c.Checkpoint = state.Checkpoint{}
+	}
+	return c, nil
+}
+
+// of returns a log's recovery point and log start, 0 where the files do not say.
+func (c *checkpoints) of(tp storage.TopicPartition) (recovery, start storage.Offset) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	recovery, _ = c.recovery.Get(tp)
+	start, _ = c.start.Get(tp)
+	return recovery, start
+}
+
+// putLocked writes a checkpoint if its file says something else.
+func (e *Engine) putLocked(c *checkpoint, name string) error {
+	b := c.Format()
+	if bytes.Equal(b, c.onDisk) || c.onDisk == nil && c.Len() == 0 && len(c.Unusable()) == 0 {
+		return nil
+	}
+	c.onDisk = []byte{} // unknown until it is written
+	if err := vfs.WriteFile(e.o.FS, filepath.Join(e.o.Dir, name), b, 0o644, e.owner); err != nil {
+		return err
+	}
+	c.onDisk = b
+	return nil
+}
+
+// saveStart makes a new log start durable before what lies below it is removed.
+func (e *Engine) saveStart(p *part, o storage.Offset) error {
+	if err := e.refusal(); err != nil {
+		return err
+	}
+	e.points.mu.Lock()
+	defer e.points.mu.Unlock()
+	if err := p.gone(); err != nil {
+		return err
+	}
+	e.points.startSeq++
+	before := e.points.start.Clone()
+	e.points.start.Set(p.tp, o)
+	if err := e.putLocked(&e.points.start, state.LogStartFile); err != nil {
+		e.points.start.Checkpoint = before
+		return fmt.Errorf("log start of %s: %w", p.tp, err)
+	}
+	return nil
+}
+
+// forget removes logs from both files, durably.
+func (e *Engine) forget(tps []storage.TopicPartition) error {
+	e.points.mu.Lock()
+	defer e.points.mu.Unlock()
+	for _, tp := range tps {
+		e.points.recovery.Delete(tp)
+		e.points.start.Delete(tp)
+	}
+	return errors.Join(e.putLocked(&e.points.recovery, state.RecoveryPointFile), e.putLocked(&e.points.start, state.LogStartFile))
+}
+
+// point is what a log says for the checkpoints.
+type point struct {
+	tp              storage.TopicPartition
+	recovery, start storage.Offset
+	needsStart      bool
+}
+
+// saveCheckpoints writes down how far the logs of the engine are. Lines of logs that were not opened stay. It needs Engine.change, so that no topic
+// comes or goes meanwhile.
+func (e *Engine) saveCheckpoints() error {
+	seq := e.points.seq()
+	var all []point
+	for _, p := range e.parts() {
+		l := p.opened()
+		if l == nil || l.Writable() != nil {
+			continue
+		}
+		start, needs := l.LogStart()
+		all = append(all, point{tp: p.tp, recovery: l.RecoveryPoint(), start: start, needsStart: needs})
+	}
+	e.points.mu.Lock()
+	defer e.points.mu.Unlock()
+	unmoved := e.points.startSeq == seq // else what was just read may be older than what SetStart has written
+	for _, x := range all {
+		e.points.recovery.Set(x.tp, x.recovery)
+		switch {
+		case !unmoved:
+		case x.needsStart:
+			e.points.start.Set(x.tp, x.start)
+		default:
+			e.points.start.Delete(x.tp)
+		}
+	}
+	return errors.Join(e.putLocked(&e.points.recovery, state.RecoveryPointFile), e.putLocked(&e.points.start, state.LogStartFile))
+}
+
+func (c *checkpoints) seq() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.startSeq
+}

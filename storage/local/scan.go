@@ -1,0 +1,137 @@
+package local
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/state"
+	"github.com/logmount/logmount/storage/vfs"
+)
+
+// kind is whose directory it is.
+type kind int
+
+const (
+	kindOwn    kind = iota // ours, or empty and about to be
+	kindBroker             // a broker's
+	kindCopy               // partition directories and neither: copies, rescues
+)
+
+// listing is what lies at the top of a log directory.
+type listing struct {
+	kind    kind
+	dirs    map[storage.TopicPartition]uint64 // inodes of the partitions' directories
+	empty   bool                              // neither a catalogue nor a partition
+	clean   bool                              // the marker of a clean shutdown is there
+	locked  bool                              // a .lock is there: somebody may be writing
+	info    vfs.FileInfo
+	strange []string // names that have no place in a log directory
+}
+
+// ownNames are files that are no sign of whose directory it is.
+var ownNames = map[string]bool{
+	state.LockFile: true, state.CleanMarkerFile: true, state.RecoveryPointFile: true, state.LogStartFile: true, state.HighWatermarkFile: true,
+	state.CleanerOffsetFile: true, "bootstrap.checkpoint": true, CatalogFile: true, state.MetaPropertiesFile: true,
+	"lost+found": true, "remote-log-index-cache": true,
+}
+
+// scan looks at the top of a directory, and at nothing inside the directories there.
+func scan(fsys vfs.FS, dir string) (*listing, error) {
+	info, err := fsys.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s: %w: it is a file", dir, storage.ErrNotLogDirectory)
+	}
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{dirs: map[storage.TopicPartition]uint64{}, info: info}
+	var broker, catalogued, aside bool
+	for _, en := range entries {
+		switch en.Name {
+		case state.MetaPropertiesFile:
+			broker = true
+		case CatalogFile:
+			catalogued = true
+		case state.CleanMarkerFile:
+			l.clean = true
+		case state.LockFile:
+			l.locked = true
+		}
+		if ownNames[strings.TrimSuffix(en.Name, vfs.TempSuffix)] {
+			continue
+		}
+		name, err := state.ParseDirName(en.Name)
+		if err != nil || en.Mode.IsRegular() {
+			l.strange = append(l.strange, en.Name)
+			continue
+		}
+		at, err := fsys.Stat(filepath.Join(dir, en.Name))
+		switch {
+		case err != nil || !at.IsDir(): // gone in the meantime, or a file in spite of its name
+			l.strange = append(l.strange, en.Name)
+		case name.Kind == state.DirNormal:
+			l.dirs[name.TopicPartition] = at.Ino
+		default:
+			aside = true
+		}
+	}
+	l.empty = !catalogued && len(l.dirs) == 0
+	switch {
+	case broker:
+		l.kind = kindBroker
+	case catalogued:
+		l.kind = kindOwn
+	case len(l.dirs) > 0 || aside:
+		l.kind = kindCopy
+	case len(l.strange) > 0:
+		return nil, fmt.Errorf("%s: %w: it holds no partition and other files: %s; choose an empty directory", dir, storage.ErrNotLogDirectory, some(l.strange))
+	}
+	return l, nil
+}
+
+// some names the first few of names.
+func some(names []string) string {
+	const few = 3
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+// reason says why a directory is not written.
+func (l *listing) reason(readOnly bool) string {
+	switch {
+	case readOnly:
+		return "opened read-only"
+	case l.kind == kindBroker:
+		return "it is a broker's log directory (" + state.MetaPropertiesFile + ")"
+	case l.kind == kindCopy:
+		return "it holds partitions that are not ours (there is no " + CatalogFile + ")"
+	}
+	return ""
+}
+
+// makeDir makes a missing log directory durably.
+func makeDir(o *Options) error {
+	there, err := vfs.Exists(o.FS, o.Dir)
+	if err != nil || there {
+		return err
+	}
+	if o.ReadOnly {
+		return &fs.PathError{Op: "open", Path: o.Dir, Err: fs.ErrNotExist}
+	}
+	if o.Create {
+		return vfs.MkdirAll(o.FS, o.Dir, 0o755)
+	}
+	if err := o.FS.Mkdir(o.Dir, 0o755); err != nil {
+		return err
+	}
+	return o.FS.SyncDir(filepath.Dir(o.Dir))
+}

@@ -1,0 +1,217 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/state"
+	"github.com/logmount/logmount/storage/vfs"
+)
+
+// begin takes Engine.change for a change of the topics. The caller gives it back with end.
+func (e *Engine) begin(ctx context.Context) (end func(), err error) {
+	if err := e.enter(ctx); err != nil {
+		return nil, err
+	}
+	if !e.writable {
+		return nil, fmt.Errorf("log directory %s: %w: %s", e.o.Dir, storage.ErrReadOnly, e.reason)
+	}
+	select {
+	case e.change <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	end = func() { <-e.change }
+	if err := e.mayChange(); err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
+}
+
+// mayChange checks what may have changed while the caller waited.
+func (e *Engine) mayChange() error {
+	if err := e.open(); err != nil {
+		return err
+	}
+	e.lockTick()
+	if err := e.refusal(); err != nil {
+		return fmt.Errorf("log directory %s: %w", e.o.Dir, err)
+	}
+	if err := e.finishDeletions(); err != nil { // a name that is still taken is found out later
+		e.o.Log.Warn("removing deleted topics", "dir", e.o.Dir, "err", err)
+	}
+	return nil
+}
+
+// CreateTopic implements storage.Engine.
+func (e *Engine) CreateTopic(ctx context.Context, spec storage.TopicSpec) error {
+	if err := state.ValidTopic(spec.Name); err != nil {
+		return err
+	}
+	if spec.Partitions < 1 || spec.Partitions > maxPartitions {
+		return fmt.Errorf("topic %s: %w: %d partitions, 1 to %d are allowed", spec.Name, storage.ErrInvalidName, spec.Partitions, maxPartitions)
+	}
+	config, err := ParseConfig(spec.Config)
+	if err != nil {
+		return fmt.Errorf("topic %s: %w", spec.Name, err)
+	}
+	end, err := e.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := e.vacant(spec.Name); err != nil {
+		return err
+	}
+	id, err := state.NewTopicID(e.o.Rand)
+	if err != nil {
+		return err
+	}
+	t := catalogTopic{ID: id, Partitions: spec.Partitions, Config: maps.Clone(spec.Config), Created: e.o.Now().UTC().Round(0)}
+	if err := e.enlarge(spec.Name, t, 0); err != nil {
+		return fmt.Errorf("create topic %s: %w", spec.Name, err)
+	}
+	e.addTopic(spec.Name, t, config, 0)
+	e.o.Log.Info("topic created", "topic", spec.Name, "partitions", spec.Partitions)
+	return nil
+}
+
+// vacant checks that no topic has the name, and no directory that is not a topic of ours.
+func (e *Engine) vacant(name string) error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.topics[name] != nil {
+		return fmt.Errorf("topic %s: %w", name, storage.ErrTopicExists)
+	}
+	return nil
+}
+
+// enlarge makes a topic, or gives it more partitions: those from number from on. It needs Engine.change.
+func (e *Engine) enlarge(name string, t catalogTopic, from int32) error {
+	var tps []storage.TopicPartition
+	for n := from; n < t.Partitions; n++ {
+		tp := storage.TopicPartition{Topic: name, Partition: n}
+		there, err := vfs.Exists(e.o.FS, filepath.Join(e.o.Dir, tp.String()))
+		if err != nil {
+			return err
+		}
+		if there {
+			return fmt.Errorf("directory %s, which is not ours: %w", tp, storage.ErrTopicExists)
+		}
+		tps = append(tps, tp)
+	}
+	if err := e.forget(tps); err != nil { // what an earlier log of that name was checkpointed with
+		return err
+	}
+	before := e.catalog
+	c := before.clone()
+	c.Topics[name] = t
+	if err := e.writeCatalog(c); err != nil {
+		return err
+	}
+	err := e.makePartDirs(name, t.ID, from, t.Partitions)
+	if err == nil {
+		return nil
+	}
+	if uerr := e.undo(before, tps); uerr != nil {
+		e.o.Log.Warn("taking back a topic that could not be made", "topic", name, "err", uerr)
+	}
+	return err
+}
+
+// undo goes back to an earlier catalogue and removes the directories made since. What it cannot remove now is removed later.
+func (e *Engine) undo(before *catalog, tps []storage.TopicPartition) error {
+	c := before.clone()
+	for _, tp := range tps {
+		d, err := e.newDeletion(tp)
+		if err != nil {
+			return err
+		}
+		c.Deleting = append(c.Deleting, d)
+	}
+	if err := e.writeCatalog(c); err != nil {
+		return err
+	}
+	return e.finishDeletions()
+}
+
+func (e *Engine) newDeletion(tp storage.TopicPartition) (deletion, error) {
+	id, err := state.NewDirID(e.o.Rand)
+	if err != nil {
+		return deletion{}, err
+	}
+	return deletion{Dir: tp.String(), As: state.DeleteDirName(tp, id)}, nil
+}
+
+// addTopic makes a topic, or its partitions from number from on, known.
+func (e *Engine) addTopic(name string, t catalogTopic, config storage.TopicConfig, from int32) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	to := e.topics[name]
+	if to == nil {
+		to = newTopic(name, &t, "")
+		e.topics[name] = to
+	}
+	for n := from; n < t.Partitions; n++ {
+		tp := storage.TopicPartition{Topic: name, Partition: n}
+		to.parts[n] = &part{tp: tp, dir: filepath.Join(e.o.Dir, tp.String()), id: t.ID, config: config, own: true, fresh: true}
+	}
+}
+
+func newTopic(name string, t *catalogTopic, reason string) *topic {
+	out := &topic{parts: map[int32]*part{}, info: storage.TopicInfo{Name: name, Writable: reason == "", Reason: reason}}
+	if t != nil {
+		out.own = true
+		out.info.ID, out.info.Config, out.info.Created = t.ID, maps.Clone(t.Config), t.Created
+	}
+	return out
+}
+
+// AddPartition implements storage.Engine.
+func (e *Engine) AddPartition(ctx context.Context, name string, n int32) error {
+	end, err := e.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := e.nextPartition(name, n); err != nil {
+		return err
+	}
+	t := e.catalog.Topics[name]
+	t.Partitions = n + 1
+	config, err := ParseConfig(t.Config)
+	if err != nil {
+		return err
+	}
+	if err := e.enlarge(name, t, n); err != nil {
+		return fmt.Errorf("add partition %s-%d: %w", name, n, err)
+	}
+	e.addTopic(name, t, config, n)
+	e.o.Log.Info("partition added", "topic", name, "partition", n)
+	return nil
+}
+
+// nextPartition checks that n is the number of a topic's next partition.
+func (e *Engine) nextPartition(name string, n int32) error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	t, err := e.topicLocked(name)
+	if err != nil {
+		return err
+	}
+	if !t.own {
+		return fmt.Errorf("topic %s: %w: %s", name, storage.ErrReadOnly, t.info.Reason)
+	}
+	next := e.catalog.Topics[name].Partitions
+	switch {
+	case t.parts[n] != nil:
+		return fmt.Errorf("partition %s-%d: %w", name, n, storage.ErrTopicExists)
+	case n != next || next >= maxPartitions:
+		return fmt.Errorf("partition %s-%d: %w: the next number is %d, the last one %d", name, n, storage.ErrInvalidName, next, maxPartitions-1)
+	}
+	return nil
+}

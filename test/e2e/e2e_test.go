@@ -13,6 +13,9 @@ import (
 // bin is the directory of the program under test; empty where a mount is impossible.
 var bin string
 
+// buildFlags has -race where the tests themselves run with it: it is the daemon in which races would be.
+var buildFlags []string
+
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
@@ -22,18 +25,25 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	// Everybody must be able to run it: one scenario is another user's.
-	if err := os.Chmod(dir, 0o755); err != nil {
+	// Everybody must be able to run it and to report a race: one scenario is another user's.
+	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "logmount"), "../../cmd/logmount")
+	args := append([]string{"build", "-o", filepath.Join(dir, "logmount")}, buildFlags...)
+	build := exec.Command("go", append(args, "../../cmd/logmount")...)
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1
 	}
 	bin = dir
-	return m.Run()
+	code := m.Run()
+	if races, _ := filepath.Glob(filepath.Join(dir, "race.*")); len(races) > 0 {
+		b, _ := os.ReadFile(races[0])
+		fmt.Fprintf(os.Stderr, "%d data races in the program; the first:\n%s", len(races), b)
+		return 1
+	}
+	return code
 }
 
 func TestScripts(t *testing.T) {
@@ -82,6 +92,9 @@ func workdirs(t *testing.T) string {
 // setup gives each scenario directories data and mnt, a home, and an end at which no mount and no daemon is left.
 func setup(e *testscript.Env) error {
 	e.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	e.Setenv("BIN", bin)
+	// Of a program that is built with -race: where it reports a race, its stderr being the null device, and no pause at its end.
+	e.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+filepath.Join(bin, "race"))
 	e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 	e.Setenv("LC_ALL", "C.UTF-8")
 	e.Setenv("TZ", "UTC")

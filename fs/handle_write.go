@@ -98,7 +98,7 @@ func (w *writeHandle) take(ctx context.Context, data []byte) (appended bool, err
 	}
 	err = w.sink.append(ctx, recs)
 	clear(recs)
-	if cap(recs) > 1<<16 {
+	if cap(recs) > 1<<14 {
 		recs = nil
 	}
 	w.recs = recs

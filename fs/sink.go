@@ -90,15 +90,11 @@ func (s *topicSink) append(ctx context.Context, records []storage.Record) error 
 		}
 	}()
 	done := 0
-	whole := context.WithoutCancel(ctx)
 	for i, part := range s.split {
 		if len(part) == 0 {
 			continue
 		}
-		if done > 0 {
-			ctx = whole // from the first effect on it must not be cut short
-		}
-		if _, err := s.parts[i].Append(ctx, part, s.t.opts.BatchSize); err != nil {
+		if err := s.appendTo(ctx, i, part, done > 0); err != nil {
 			if done > 0 {
 				s.t.report(s.path(), fmt.Sprintf("a write that failed in partition %d had added %d records to others: %v", i, done, err))
 			}
@@ -107,6 +103,15 @@ func (s *topicSink) append(ctx context.Context, records []storage.Record) error 
 		done += len(part)
 	}
 	return nil
+}
+
+// appendTo adds to one partition. Once another has been changed it must not be cut short.
+func (s *topicSink) appendTo(ctx context.Context, i int, records []storage.Record, begun bool) error {
+	if begun {
+		ctx = context.WithoutCancel(ctx)
+	}
+	_, err := s.parts[i].Append(ctx, records, s.t.opts.BatchSize)
+	return err
 }
 
 func (s *topicSink) appendBatches(context.Context, [][]byte) error { return errNotAllowed }

@@ -75,10 +75,10 @@ need_cc() {
 # mounts lists the mountpoints of logmount.
 mounts() { awk '{ for (i = 7; i < NF; i++) if ($i == "-") { if ($(i + 1) == "fuse.logmount") print $5; break } }' /proc/self/mountinfo | sort; }
 
-# daemons lists the processes of logmount, as "PID".
+# daemons lists the process ids of logmount.
 daemons() {
 	local d
 	for d in /proc/[0-9]*; do
-		[ "$(cat "$d/comm" 2>/dev/null)" = logmount ] && printf '%s\n' "${d#/proc/}"
+		if [ "$(cat "$d/comm" 2>/dev/null)" = logmount ]; then printf '%s\n' "${d#/proc/}"; fi
 	done | sort
 }

@@ -128,7 +128,7 @@ type point struct {
 }
 
 // saveCheckpoints writes down how far the logs of the engine are. Lines of logs that were not opened stay. It needs Engine.change, so that no topic
-// comes or goes meanwhile.
+// comes or goes meanwhile. The line of a log start that is the base of the first segment is not needed once the removal of those below is durable.
 func (e *Engine) saveCheckpoints() error {
 	seq := e.points.seq()
 	var all []point
@@ -138,6 +138,9 @@ func (e *Engine) saveCheckpoints() error {
 			continue
 		}
 		start, needs := l.LogStart()
+		if !needs && e.points.hasStart(p.tp) && e.o.FS.SyncDir(p.dir) != nil {
+			needs = true // a segment below the start may come back after a crash
+		}
 		all = append(all, point{tp: p.tp, recovery: l.RecoveryPoint(), start: start, needsStart: needs})
 	}
 	e.points.mu.Lock()
@@ -154,6 +157,13 @@ func (e *Engine) saveCheckpoints() error {
 		}
 	}
 	return errors.Join(e.putLocked(&e.points.recovery, state.RecoveryPointFile), e.putLocked(&e.points.start, state.LogStartFile))
+}
+
+func (c *checkpoints) hasStart(tp storage.TopicPartition) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, has := c.start.Get(tp)
+	return has
 }
 
 func (c *checkpoints) seq() int {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand"
 	"testing"
 
 	"github.com/logmount/logmount/storage"
@@ -19,8 +20,9 @@ type Options struct {
 	Files bool
 	// Reopen closes the engine and opens what it left behind.
 	Reopen func(t *testing.T, e storage.Engine) storage.Engine
-	// Crash opens what a power failure at this moment would leave behind. The old engine is closed afterwards, and its errors do not count.
-	Crash func(t *testing.T, e storage.Engine) storage.Engine
+	// Crash opens what a power failure at this moment would leave behind, by chance taken from random. The old engine is closed afterwards, and its
+	// errors do not count.
+	Crash func(t *testing.T, e storage.Engine, random *rand.Rand) storage.Engine
 }
 
 // Run tests the contract of storage.Engine on engines that open makes, each empty and writable. Run closes them.

@@ -3,6 +3,7 @@ package storagetest
 import (
 	"context"
 	"errors"
+	"math/rand"
 	"strconv"
 
 	"pgregory.net/rapid"
@@ -218,7 +219,7 @@ func (m *modelRun) crash(rt *rapid.T) {
 	if m.o.Crash == nil {
 		rt.Skip("the engine keeps nothing")
 	}
-	next := m.o.Crash(m.T, m.e)
+	next := m.o.Crash(m.T, m.e, rand.New(rand.NewSource(rapid.Int64().Draw(rt, "crash"))))
 	_ = m.e.Close()
 	m.e = next
 	m.p = partition(m.ctx, rt, m.e, "t", 0)

@@ -155,23 +155,3 @@ func TestNothingIsLeftForLater(t *testing.T) {
 		}
 	}
 }
-
-// link finds the target of an inline link of Markdown.
-var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)\s]*)?\)`)
-
-func TestLinksLeadSomewhere(t *testing.T) {
-	for _, f := range files(t, ".md") {
-		b, err := os.ReadFile(filepath.Join(root(t), f))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range link.FindAllStringSubmatch(string(b), -1) {
-			if strings.Contains(m[1], "://") {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(root(t), filepath.Dir(f), m[1])); err != nil {
-				t.Errorf("%s: the link to %s leads nowhere", f, m[1])
-			}
-		}
-	}
-}

@@ -79,6 +79,7 @@ mounts() { awk '{ for (i = 7; i < NF; i++) if ($i == "-") { if ($(i + 1) == "fus
 daemons() {
 	local d
 	for d in /proc/[0-9]*; do
-		if [ "$(cat "$d/comm" 2>/dev/null)" = logmount ]; then printf '%s\n' "${d#/proc/}"; fi
+		# One that has ended and waits for whoever adopted it has no program any more.
+		if [ "$(cat "$d/comm" 2>/dev/null)" = logmount ] && readlink "$d/exe" >/dev/null 2>&1; then printf '%s\n' "${d#/proc/}"; fi
 	done | sort
 }

@@ -53,6 +53,8 @@ func (w *writeHandle) write(ctx context.Context, data []byte, pos int64, flags u
 		return err
 	}
 	defer w.unlock()
+	// An append does not wait for long, and on a disk a signal does not end a write(2) either: bash would lose a line to each SIGCHLD.
+	ctx = context.WithoutCancel(ctx)
 	if w.over != nil {
 		return w.over
 	}
@@ -77,8 +79,7 @@ func (w *writeHandle) write(ctx context.Context, data []byte, pos int64, flags u
 	w.end = pos + int64(len(data))
 	w.dying = false
 	if appended && flags&(syscall.O_SYNC|syscall.O_DSYNC) != 0 {
-		// The records are in the log: an interruption must not look as if they were not.
-		return w.sink.sync(context.WithoutCancel(ctx))
+		return w.sink.sync(ctx)
 	}
 	return nil
 }

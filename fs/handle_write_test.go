@@ -50,6 +50,22 @@ func TestLookWaitsForRelease(t *testing.T) {
 	}
 }
 
+// TestSignalDoesNotEndAWrite: a program whose child ends, or a Go program, is interrupted in the middle of a write(2) again and again.
+func TestSignalDoesNotEndAWrite(t *testing.T) {
+	k := newKernel(t, nil)
+	k.mustMkdir("orders")
+	d := k.mustOpen("orders/0/tail", appendOnly)
+	cancel := k.cancel
+	k.cancel = make(chan struct{})
+	close(k.cancel)
+	if errno := d.write("a\n"); errno != 0 {
+		t.Errorf("interrupted: %v", errno)
+	}
+	k.cancel = cancel
+	d.close()
+	k.wantRead("orders/0/tail", "a\n")
+}
+
 func TestRefusedRequests(t *testing.T) {
 	big := strings.Repeat("x", 1<<20)
 	for _, tc := range []struct {

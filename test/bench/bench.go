@@ -119,7 +119,7 @@ func (b *bench) start(mnt, program string, args ...string) (*server, error) {
 func device(path string) (uint64, error) {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
-	return uint64(st.Dev), err
+	return st.Dev, err
 }
 
 // close stops what was started, unmounts and removes the directory.
@@ -195,6 +195,7 @@ func (b *bench) command(stdin, stdout, program string, args ...string) (time.Dur
 // role runs this program in a role that prints nanoseconds.
 func (b *bench) role(args ...string) (time.Duration, error) {
 	cmd := exec.CommandContext(b.ctx, b.self, args...)
+	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1") // the runtime's signals would interrupt system calls
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -9,28 +9,20 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/logmount/logmount/storage"
 )
 
 // idText is how ids are spelled: 16 bytes in 22 characters. It is strict, so that an id has one spelling.
 var idText = base64.RawURLEncoding.Strict()
 
-// newUUID makes a random UUID of type 4.
-func newUUID(random io.Reader) (id [16]byte, err error) {
-	if _, err := io.ReadFull(random, id[:]); err != nil {
-		return id, fmt.Errorf("make random id: %w", err)
-	}
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return id, nil
-}
-
 // NewTopicID makes a topic id from a source of random bytes. It holds no '-', which tools might take for an option.
 func NewTopicID(random io.Reader) (string, error) {
 	for range 1000 { // an id has a '-' three times of ten
-		id, err := newUUID(random)
+		id, err := uuid.NewRandomFromReader(random)
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("make random id: %w", err)
 		}
 		if s := idText.EncodeToString(id[:]); !strings.Contains(s, "-") {
 			return s, nil
@@ -57,9 +49,9 @@ func ParseTopicID(s string) (id [16]byte, err error) {
 
 // NewDirID makes the id in the name of a directory that is being deleted: 32 lower-case hexadecimal digits.
 func NewDirID(random io.Reader) (string, error) {
-	id, err := newUUID(random)
+	id, err := uuid.NewRandomFromReader(random)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("make random id: %w", err)
 	}
 	return hex.EncodeToString(id[:]), nil
 }

@@ -10,6 +10,14 @@ import (
 // decompress puts what src holds, at most limit bytes, into the memory of dst, which is empty, and returns it grown, with an error too. The memory that it
 // takes is bounded by limit whatever src claims.
 func decompress(c Codec, dst, src []byte, limit int64) ([]byte, error) {
+	return decompressAs(magic, c, dst, src, limit)
+}
+
+// decompressAs is decompress for a batch of any version. The frames of LZ4 in version 0 have a header checksum that is wrong, in one known way or other.
+func decompressAs(version int8, c Codec, dst, src []byte, limit int64) ([]byte, error) {
+	if version < magic && c > maxLegacyCodec {
+		return dst, fmt.Errorf("compression %v in message format version %d: %w", c, version, storage.ErrUnsupported)
+	}
 	var err error
 	switch c {
 	case Gzip:
@@ -17,7 +25,7 @@ func decompress(c Codec, dst, src []byte, limit int64) ([]byte, error) {
 	case Snappy:
 		dst, err = unsnappy(dst, src, limit)
 	case LZ4:
-		dst, err = unlz4(dst, src, limit)
+		dst, err = unlz4(dst, src, limit, version == 0)
 	case Zstd:
 		dst, err = unzstd(dst, src, limit)
 	case None:

@@ -1,11 +1,12 @@
-// Package record is the codec of Kafka's record batches, format version 2: the frame that all versions share, the 61-byte header, the records, and the
-// framings of the four compression codecs.
+// Package record is the codec of Kafka's record batches: the frame that all versions share, the 61-byte header and the records of version 2, the entries of
+// versions 0 and 1, and the framings of the four compression codecs.
 //
 // It takes bytes and gives bytes; it does no I/O and reads no clock. Where a batch lies, whether its offsets follow those before it and what its
-// timestamps mean for an index is for others to say. Batches of versions 0 and 1 are framed (ParseFrame) but not decoded.
+// timestamps mean for an index is for others to say.
 //
 // Layers, from cheap to thorough: ParseFrame needs 17 bytes, ParseHeader 61, CheckCRC the whole batch; Reader decodes records; Reader.Validate does all
-// of these and is for batches that somebody else made. Builder writes the batches of the append path, Encode any batch that the format can express.
+// of these and is for batches that somebody else made. ParseLegacy stands in for ParseHeader with an entry of version 0 or 1; Reader, its Sums and CheckCRC
+// take entries of all versions. Builder writes the batches of the append path, Encode any batch that the format can express.
 //
 // Invariants:
 //

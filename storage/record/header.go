@@ -29,7 +29,10 @@ const magic = 2
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Header is the header of a batch of version 2.
+// maxOffset is no offset of a record: the one behind it could not be told.
+const maxOffset = storage.Offset(math.MaxInt64)
+
+// Header is the header of a batch of version 2, and what entries of version 0 and 1 have of it: see ParseLegacy.
 type Header struct {
 	BaseOffset      storage.Offset
 	Length          int32 // bytes behind the length field
@@ -43,7 +46,7 @@ type Header struct {
 	ProducerID      int64 // -1 is none
 	ProducerEpoch   int16
 	BaseSequence    int32
-	Count           int32 // records; fewer than offsets where compaction took some
+	Count           int32 // records; fewer than offsets where compaction took some; -1 is unknown, from ParseLegacy alone
 }
 
 // Size returns the size of the whole batch.
@@ -56,7 +59,7 @@ func (h *Header) LastOffset() storage.Offset { return h.BaseOffset + storage.Off
 func (h *Header) NextOffset() storage.Offset { return h.LastOffset() + 1 }
 
 // ParseHeader reads the header of the batch that starts at b and checks what can be checked without the rest of it. Errors are those of ParseFrame,
-// ErrMalformed, and storage.ErrUnsupported for versions 0 and 1 and unknown codecs.
+// ErrMalformed, and storage.ErrUnsupported for unknown codecs and versions 0 and 1, which ParseLegacy reads.
 func ParseHeader(b []byte) (Header, error) {
 	f, err := ParseFrame(b)
 	if err != nil {
@@ -122,9 +125,12 @@ func seal(batch []byte) {
 	binary.BigEndian.PutUint32(batch[atCRC:], crc32.Checksum(batch[atAttributes:], castagnoli))
 }
 
-// CheckCRC compares the checksum of a whole batch, exactly as long as its header says, with its bytes. Offset, length, leader epoch and version are not
-// covered by it.
+// CheckCRC compares the checksum of a whole batch or entry, exactly as long as its header says, with its bytes. Offset and length are not covered by it,
+// nor are leader epoch and version of version 2. Records inside an entry of version 0 or 1 have checksums of their own, which Reader compares.
 func CheckCRC(batch []byte) error {
+	if len(batch) >= minLegacy0 && legacyMagic(int8(batch[atMagic])) {
+		return checkLegacyCRC(batch)
+	}
 	if len(batch) < HeaderSize {
 		return fmt.Errorf("%w: %d bytes where a header takes %d", ErrTruncated, len(batch), HeaderSize)
 	}

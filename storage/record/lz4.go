@@ -27,9 +27,9 @@ const (
 )
 
 // unlz4 reads one frame. Frames with linked blocks or a dictionary are refused, as Kafka does; the checksum of the content is not compared, since the
-// batch has its own. What follows the frame is ignored.
-func unlz4(dst, src []byte, limit int64) ([]byte, error) {
-	flags, maxBlock, src, err := lz4Descriptor(src)
+// batch has its own. What follows the frame is ignored. With old the header's checksum is not compared either.
+func unlz4(dst, src []byte, limit int64, old bool) ([]byte, error) {
+	flags, maxBlock, src, err := lz4Descriptor(src, old)
 	if err != nil {
 		return dst, err
 	}
@@ -71,7 +71,7 @@ func unlz4(dst, src []byte, limit int64) ([]byte, error) {
 }
 
 // lz4Descriptor reads the start of a frame and returns its flags, the largest size of a block and the rest.
-func lz4Descriptor(src []byte) (flags byte, maxBlock int, rest []byte, err error) {
+func lz4Descriptor(src []byte, old bool) (flags byte, maxBlock int, rest []byte, err error) {
 	if len(src) < 7 {
 		return 0, 0, nil, fmt.Errorf("%w: %d bytes where a frame header takes 7", ErrTruncated, len(src))
 	}
@@ -92,7 +92,7 @@ func lz4Descriptor(src []byte) (flags byte, maxBlock int, rest []byte, err error
 	if len(src) <= end {
 		return 0, 0, nil, fmt.Errorf("%w: %d bytes where a frame header takes %d", ErrTruncated, len(src), end+1)
 	}
-	if sum := byte(xxh32(src[4:end]) >> 8); sum != src[end] {
+	if sum := byte(xxh32(src[4:end]) >> 8); sum != src[end] && !old {
 		return 0, 0, nil, fmt.Errorf("%w of the frame header: stored %02x, computed %02x", ErrCRC, src[end], sum)
 	}
 	return flags, 1 << (8 + 2*int(bd>>4)), src[end+1:], nil

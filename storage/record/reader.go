@@ -30,10 +30,11 @@ type Reader struct {
 	scratch []byte // decompressed records
 	used    int    // bytes of scratch that the present batch needs
 	headers []storage.Header
+	old     legacyState
 }
 
-// Reset begins with another batch, which must be whole and nothing more. It checks the header and decompresses the records but does not check the
-// checksum (CheckCRC). The batch must not change while it is being read.
+// Reset begins with another batch, or entry of version 0 or 1, which must be whole and nothing more. It checks the header and decompresses the records but
+// does not check the checksum (CheckCRC). The batch must not change while it is being read.
 func (r *Reader) Reset(batch []byte) error {
 	if cap(r.scratch) > keepScratch && r.used < cap(r.scratch)/4 {
 		r.scratch = nil
@@ -41,12 +42,15 @@ func (r *Reader) Reset(batch []byte) error {
 	if cap(r.headers) > keepHeaders {
 		r.headers = nil
 	}
-	r.b, r.i, r.left, r.prev, r.used = nil, 0, 0, -1, 0
+	r.b, r.i, r.left, r.prev, r.used, r.old = nil, 0, 0, -1, 0, legacyState{}
 	r.err = r.reset(batch)
 	return r.err
 }
 
 func (r *Reader) reset(batch []byte) error {
+	if len(batch) > atMagic && legacyMagic(int8(batch[atMagic])) {
+		return r.resetLegacy(batch)
+	}
 	h, err := ParseHeader(batch)
 	r.h = h
 	if err != nil {
@@ -60,11 +64,7 @@ func (r *Reader) reset(batch []byte) error {
 	}
 	b := batch[HeaderSize:]
 	if codec := h.Attributes.Codec(); codec != None && len(b) > 0 {
-		limit := r.Limit
-		if limit <= 0 {
-			limit = limitBase + limitRatio*int64(len(b))
-		}
-		r.scratch, err = decompress(codec, r.scratch[:0], b, limit)
+		r.scratch, err = decompress(codec, r.scratch[:0], b, r.limit(len(b)))
 		r.used = len(r.scratch)
 		if err != nil {
 			return err
@@ -75,11 +75,20 @@ func (r *Reader) reset(batch []byte) error {
 	return nil
 }
 
+// limit is how many bytes n compressed ones may become.
+func (r *Reader) limit(n int) int64 {
+	if r.Limit > 0 {
+		return r.Limit
+	}
+	return limitBase + limitRatio*int64(n)
+}
+
 // Header returns the header of the batch that Reset took; it is valid until the next Reset.
 func (r *Reader) Header() *Header { return &r.h }
 
 // Next decodes the next record into rec and returns true, or false at the end of the batch. A record that does not end where its length says, an offset
-// that does not ascend or lies outside the batch, and bytes behind the last record are errors, which stay until Reset. Key, value and the bytes of
+// that does not ascend or lies outside the batch, and bytes behind the last record are errors, which stay until Reset; so are, in version 0 or 1, wrong
+// checksums of records inside a wrapper. Key, value and the bytes of
 // headers point into the batch or into memory of the Reader that lives until the next Reset; rec.Headers is valid until the next call of Next only.
 func (r *Reader) Next(rec *storage.Record) (bool, error) {
 	if r.left == 0 {
@@ -87,6 +96,9 @@ func (r *Reader) Next(rec *storage.Record) (bool, error) {
 			r.err = r.trailing(r.i)
 		}
 		return false, r.err
+	}
+	if r.old.on {
+		return r.nextLegacy(rec)
 	}
 	var f fields
 	next, why := parse(r.b, r.i, &f)
@@ -140,6 +152,9 @@ func (r *Reader) collect(b []byte, f *fields, rec *storage.Record) bool {
 
 // SkipTo goes on to the first record with an offset of at least o, without looking at what it passes over beyond its form.
 func (r *Reader) SkipTo(o storage.Offset) error {
+	if r.old.on {
+		return r.skipLegacy(o)
+	}
 	for r.left > 0 {
 		var f fields
 		next, why := parse(r.b, r.i, &f)

@@ -14,6 +14,9 @@ func (r *Reader) Sums() (Sums, error) {
 	if r.err != nil {
 		return Sums{}, r.err
 	}
+	if r.old.on {
+		return r.sumsLegacy()
+	}
 	var s Sums
 	var f fields
 	i, prev := 0, int32(-1)
@@ -40,7 +43,8 @@ func (r *Reader) Sums() (Sums, error) {
 }
 
 // Validate checks everything that can be wrong with a batch that somebody else made: frame and header, exact size, checksum, compression, the form of
-// every record, and that offsets ascend within the batch. The Reader stands at its first record afterwards.
+// every record, and that offsets ascend within the batch. The Reader stands at its first record afterwards. It is for version 2 alone, the only one that
+// is appended: others are storage.ErrUnsupported.
 func (r *Reader) Validate(batch []byte) (Header, Sums, error) {
 	h, err := ParseHeader(batch)
 	if err == nil && h.Size() == int64(len(batch)) {

@@ -138,8 +138,8 @@ func (e *Engine) saveCheckpoints() error {
 			continue
 		}
 		start, needs := l.LogStart()
-		if !needs && e.points.hasStart(p.tp) && e.o.FS.SyncDir(p.dir) != nil {
-			needs = true // a segment below the start may come back after a crash
+		if !needs && e.points.hasStart(p.tp) {
+			needs = !e.removedBelow(p.dir, start)
 		}
 		all = append(all, point{tp: p.tp, recovery: l.RecoveryPoint(), start: start, needsStart: needs})
 	}
@@ -157,6 +157,23 @@ func (e *Engine) saveCheckpoints() error {
 		}
 	}
 	return errors.Join(e.putLocked(&e.points.recovery, state.RecoveryPointFile), e.putLocked(&e.points.start, state.LogStartFile))
+}
+
+// removedBelow reports whether no segment below a log's start is there or may come back after a crash.
+func (e *Engine) removedBelow(dir string, start storage.Offset) bool {
+	if e.o.FS.SyncDir(dir) != nil {
+		return false
+	}
+	entries, err := e.o.FS.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, en := range entries {
+		if base, ext, suffix, ok := state.ParseFileName(en.Name); ok && ext == state.ExtLog && suffix == "" && base < start {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *checkpoints) hasStart(tp storage.TopicPartition) bool {

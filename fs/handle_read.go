@@ -102,13 +102,13 @@ func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte) 
 	for n < len(dest) {
 		at := h.cur.Offset()
 		if at >= end {
-			v.learn(mark{end, h.pos})
+			v.learn(s, h.pos)
 			return n, nil
 		}
 		took, err := h.take(ctx, dest[n:], end)
 		switch {
 		case errors.Is(err, io.EOF):
-			v.learn(mark{end, h.pos})
+			v.learn(s, h.pos)
 			return n, nil
 		case err != nil:
 			h.cur.Close()

@@ -42,13 +42,19 @@ func (k *kernel) header(id uint64) fuse.InHeader {
 func (k *kernel) lookup(path string) (fuse.EntryOut, syscall.Errno) {
 	out := fuse.EntryOut{NodeId: 1}
 	for _, name := range strings.Split(strings.Trim(path, "/"), "/") {
-		h := k.header(out.NodeId)
-		out = fuse.EntryOut{}
-		if st := k.tree.raw.Lookup(k.cancel, &h, name, &out); st != fuse.OK {
-			return out, syscall.Errno(st)
+		var errno syscall.Errno
+		if out, errno = k.lookupIn(out.NodeId, name); errno != 0 {
+			return out, errno
 		}
 	}
 	return out, 0
+}
+
+func (k *kernel) lookupIn(parent uint64, name string) (fuse.EntryOut, syscall.Errno) {
+	h := k.header(parent)
+	var out fuse.EntryOut
+	st := k.tree.raw.Lookup(k.cancel, &h, name, &out)
+	return out, syscall.Errno(st)
 }
 
 func (k *kernel) mustLookup(path string) fuse.EntryOut {

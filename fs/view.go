@@ -30,6 +30,7 @@ type view struct {
 	mu     sync.Mutex // guards what follows; a leaf
 	anchor mark       // zero: the beginning
 	told   int64      // the largest size that was told
+	whole  bool       // told is the size, for good
 }
 
 // end returns the offset at which the view ends in s.
@@ -59,18 +60,33 @@ func (v *view) latestLocked() mark {
 	return v.anchor
 }
 
-// learn takes a mark that became known.
-func (v *view) learn(m mark) {
+// learn takes what became known: that in s the view ends at byte size. That makes a mark, unless it ends within a batch that is shown whole: counting
+// from there would begin at that batch, not behind it.
+func (v *view) learn(s storage.Snapshot, size int64) {
+	end := v.end(s)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if m.offset > v.latestLocked().offset {
-		v.anchor = m
+	v.told = max(v.told, size)
+	switch {
+	case v.format == format.Batch && end < s.End():
+		v.whole = true
+	case end > v.latestLocked().offset:
+		v.anchor = mark{end, size}
 	}
-	v.told = max(v.told, m.pos)
+}
+
+// total returns the size of a view that is known to have no other any more.
+func (v *view) total() (int64, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.told, v.whole
 }
 
 // size returns the bytes of the view in s. It may have to read the log.
 func (v *view) size(ctx context.Context, s storage.Snapshot) (int64, error) {
+	if n, ok := v.total(); ok {
+		return n, nil
+	}
 	a, end := v.latest(), v.end(s)
 	if end <= a.offset {
 		return a.pos, nil
@@ -79,12 +95,15 @@ func (v *view) size(ctx context.Context, s storage.Snapshot) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	v.learn(mark{end, a.pos + n})
+	v.learn(s, a.pos+n)
 	return a.pos + n, nil
 }
 
 // sizeNow returns the bytes as far as they are known, never less than before. exact is false where there may be more.
 func (v *view) sizeNow(s storage.Snapshot) (n int64, exact bool) {
+	if n, ok := v.total(); ok {
+		return n, true
+	}
 	a, end := v.latest(), v.end(s)
 	n, exact = a.pos, true
 	if end > a.offset {
@@ -93,7 +112,7 @@ func (v *view) sizeNow(s storage.Snapshot) (n int64, exact bool) {
 		n += more
 	}
 	if exact {
-		v.learn(mark{end, n})
+		v.learn(s, n)
 		return n, true
 	}
 	v.mu.Lock()

@@ -94,13 +94,17 @@ func takeDown(ctx context.Context, m *fs.Mounted, e storage.Engine, log *slog.Lo
 	case <-m.Done():
 		log.Info("unmounted")
 	}
-	err := m.Shutdown(context.WithoutCancel(ctx))
+	// Everything is on stable storage and marked so before the mount goes: whoever sees it gone may take the directory.
+	whole := context.WithoutCancel(ctx)
+	m.Quiesce(whole)
+	err := e.Close()
 	if err != nil {
-		log.Error("unmounting failed", "err", err)
+		log.Error("closing the log directory failed", "err", err)
+		err = fmt.Errorf("closing the log directory: %w", err)
 	}
-	if cerr := e.Close(); cerr != nil {
-		log.Error("closing the log directory failed", "err", cerr)
-		err = errors.Join(err, fmt.Errorf("closing the log directory: %w", cerr))
+	if derr := m.Detach(whole); derr != nil {
+		log.Error("unmounting failed", "err", derr)
+		err = errors.Join(err, derr)
 	}
 	if err == nil {
 		log.Info("stopped")

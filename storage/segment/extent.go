@@ -261,7 +261,7 @@ func (v *View) locateBatch(p storage.Pos) (storage.Offset, int64, error) {
 	err = v.withOffsets(info, func(x index.Offsets) error {
 		e, i, err := x.FloorPos(p)
 		if err == nil && i >= 0 {
-			if h, ok := v.headerAt(f, e.Pos); ok && h.BaseOffset <= e.Offset {
+			if h, ok := v.headerAt(f, e.Pos); ok && firstKnown(&h) <= e.Offset {
 				start, low = e.Pos, h.BaseOffset
 			}
 		}

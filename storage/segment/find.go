@@ -104,16 +104,16 @@ func (v *View) FindLast(ctx context.Context, n int64, from storage.Offset) (o st
 	if err != nil {
 		return 0, 0, err
 	}
-	end := v.Next
+	end := v.Size
 	for i := 0; ; i++ {
-		pos, low, more := starts(i)
+		pos, first, more := starts(i)
 		var batches []lastBatch
-		err := v.walkHeaders(ctx, pos, low, func(w *batchWalk) error {
+		err := v.walkHeaders(ctx, pos, first.BaseOffset, func(w *batchWalk) error {
 			h := &w.scan.Header
-			if h.BaseOffset >= end {
+			if w.scan.Pos >= end {
 				return errStop
 			}
-			if !h.Attributes.Control() && h.LastOffset() >= from && h.Count > 0 {
+			if !h.Attributes.Control() && h.LastOffset() >= from && h.Count != 0 {
 				batches = append(batches, lastBatch{at: w.scan.Pos, base: h.BaseOffset, count: int64(h.Count)})
 			}
 			return nil
@@ -123,7 +123,7 @@ func (v *View) FindLast(ctx context.Context, n int64, from storage.Offset) (o st
 		}
 		for j := len(batches) - 1; j >= 0; j-- {
 			b := batches[j]
-			if b.base >= from && have+b.count < n {
+			if b.count >= 0 && b.base >= from && have+b.count < n {
 				have += b.count
 				continue
 			}
@@ -136,17 +136,17 @@ func (v *View) FindLast(ctx context.Context, n int64, from storage.Offset) (o st
 			}
 			have += got
 		}
-		if !more || low <= from {
+		if !more || firstKnown(&first) <= from {
 			return 0, have, ErrNone
 		}
-		end = low
+		end = pos
 	}
 }
 
 type lastBatch struct {
 	at    storage.Pos
 	base  storage.Offset
-	count int64
+	count int64 // -1 is unknown
 }
 
 // fromBatch finds the n-th record from the end of one batch.
@@ -173,14 +173,15 @@ func (v *View) fromBatch(ctx context.Context, b lastBatch, n int64, from storage
 	return offsets[int64(len(offsets))-n], n, nil
 }
 
-// backward returns a function whose i-th value is where the i-th piece from the end starts, the pieces growing, and whether there is one before it.
-func (v *View) backward() (func(i int) (storage.Pos, storage.Offset, bool), error) {
+// backward returns a function whose i-th value is where the i-th piece from the end starts, the pieces growing, the header there and whether there is one
+// before it.
+func (v *View) backward() (func(i int) (storage.Pos, record.Header, bool), error) {
 	info, err := v.indexInfo()
 	if err != nil {
 		return nil, err
 	}
 	entry := info.offsets
-	return func(i int) (storage.Pos, storage.Offset, bool) {
+	return func(i int) (storage.Pos, record.Header, bool) {
 		entry -= 1 << min(i, 20)
 		for entry > 0 {
 			var e index.OffsetEntry
@@ -190,13 +191,13 @@ func (v *View) backward() (func(i int) (storage.Pos, storage.Offset, bool), erro
 				return err
 			})
 			if err == nil {
-				if h, ok := v.headerOf(e.Pos); ok && h.BaseOffset <= e.Offset {
-					return e.Pos, h.BaseOffset, true
+				if h, ok := v.headerOf(e.Pos); ok && firstKnown(&h) <= e.Offset {
+					return e.Pos, h, true
 				}
 			}
 			entry--
 		}
-		return 0, v.Base, false
+		return 0, record.Header{BaseOffset: v.Base}, false
 	}, nil
 }
 

@@ -223,7 +223,7 @@ func (v *View) posOf(log io.ReaderAt, o storage.Offset) (storage.Pos, storage.Of
 			if err != nil || i < 0 {
 				return err
 			}
-			if h, ok := v.headerAt(log, e.Pos); ok && h.BaseOffset <= e.Offset && h.BaseOffset <= o {
+			if h, ok := v.headerAt(log, e.Pos); ok && firstKnown(&h) <= e.Offset && h.BaseOffset <= o {
 				pos, low = e.Pos, h.BaseOffset
 				return nil
 			}
@@ -245,9 +245,6 @@ func (v *View) headerAt(log io.ReaderAt, pos storage.Pos) (record.Header, bool) 
 	if err != nil || f.Size > int64(v.Size-pos) || f.Offset < v.Base || f.Offset > v.Base+maxRelative {
 		return record.Header{}, false
 	}
-	if f.Magic < 2 {
-		return record.Header{BaseOffset: f.Offset}, true
-	}
-	h, err := record.ParseHeader(b[:n])
+	h, err := parseHeader(b[:n], v.Base)
 	return h, err == nil
 }

@@ -83,8 +83,8 @@ func (s *Scanner) fill(pos storage.Pos, n, ahead int) ([]byte, error) {
 	return s.buf, nil
 }
 
-// Next goes to the next batch and reads its header; it neither reads nor checks the rest. io.EOF at the end; errTorn where the last batch is not
-// whole; a *storage.CorruptError where no batch starts, after which skip finds the next one.
+// Next goes to the next batch and reads its header as parseHeader does; it neither reads nor checks the rest. io.EOF at the end; errTorn where the last
+// batch is not whole; a *storage.CorruptError where no batch starts, after which skip finds the next one.
 func (s *Scanner) Next(ahead int) error {
 	if s.next >= s.end {
 		return io.EOF
@@ -106,20 +106,17 @@ func (s *Scanner) Next(ahead int) error {
 		}
 		return errTorn
 	}
-	var h record.Header
-	if f.Magic >= 2 {
-		if h, err = record.ParseHeader(b); err != nil && !errors.Is(err, storage.ErrUnsupported) {
+	h, err := parseHeader(b, s.low)
+	if err != nil {
+		if f.Magic < 2 || !errors.Is(err, storage.ErrUnsupported) {
 			return s.corrupt(err)
 		}
-	}
-	if f.Magic < 2 || err != nil {
-		// An older format: its offset is the last one inside.
 		h = record.Header{BaseOffset: f.Offset, Length: int32(f.Size - 12), Magic: f.Magic, BaseTimestamp: -1, MaxTimestamp: -1, Count: 1}
 	}
 	if h.BaseOffset < s.low || h.LastOffset() > s.seg.Base+maxRelative {
 		return s.corrupt(fmt.Errorf("offsets %d to %d do not belong here, expected %d or more", h.BaseOffset, h.LastOffset(), s.low))
 	}
-	if h.BaseOffset > s.low {
+	if firstKnown(&h) > s.low {
 		if err := s.checkGap(&h); err != nil {
 			return s.corrupt(err)
 		}
@@ -151,9 +148,6 @@ func (s *Scanner) Batch() ([]byte, error) {
 	b, err := s.raw()
 	if err != nil {
 		return nil, err
-	}
-	if s.Header.Magic < 2 {
-		return b, nil
 	}
 	if err := record.CheckCRC(b); err != nil {
 		return nil, s.bad(s.Pos, err)
@@ -189,10 +183,12 @@ func (s *Scanner) bad(pos storage.Pos, err error) *storage.CorruptError {
 // skip goes behind the unreadable bytes at pos, where the batch that was found starts or the next should: the next call of Next is for the first place
 // behind it at which a good batch starts, or for the end.
 func (s *Scanner) skip(pos storage.Pos) error {
+	behind := pos
 	if pos == s.Pos && s.next > pos {
 		s.low = s.prev // the offsets in a damaged header are worth nothing
+		behind = s.next
 	}
-	next, err := s.seg.resync(s.r, pos, s.end, s.low)
+	next, err := s.seg.resync(s.r, pos, behind, s.end, s.low)
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func TestPoisonedIsNotClean(t *testing.T) {
 func TestLock(t *testing.T) {
 	fsys := memfs.New()
 	e := mustOpen(t, testOptions(fsys))
-	p := mustCreate(t, e, "t")
+	mustCreate(t, e, "t")
 	if _, err := Open(t.Context(), testOptions(fsys)); !errors.Is(err, storage.ErrLocked) {
 		t.Fatalf("second open: got %v, want ErrLocked", err)
 	}
@@ -150,7 +150,7 @@ func TestLock(t *testing.T) {
 	wg.Wait()
 
 	e = mustOpen(t, testOptions(fsys))
-	p = mustPartition(t, e, "t", 0)
+	p := mustPartition(t, e, "t", 0)
 	mustAppend(t, p, "a")
 	if err := fsys.Remove("/data/" + state.LockFile); err != nil { // as a broker does that stops
 		t.Fatal(err)

@@ -122,6 +122,7 @@ func (e *Engine) dropFromCatalog(name string, parts []*part) error {
 func (e *Engine) dropTopic(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.seen.info.Modified = e.o.Now().UnixNano()
 	delete(e.topics, name)
 }
 

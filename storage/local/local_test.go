@@ -130,6 +130,7 @@ func TestConformanceMemory(t *testing.T) {
 
 func TestConformanceDisk(t *testing.T) {
 	conformance(t, func(t *testing.T) Options {
+		t.Helper()
 		o := testOptions(vfs.OS())
 		o.Dir, o.noLoops = t.TempDir()+"/data", false
 		return o

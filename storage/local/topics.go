@@ -151,6 +151,7 @@ func (e *Engine) newDeletion(tp storage.TopicPartition) (deletion, error) {
 func (e *Engine) addTopic(name string, t catalogTopic, config storage.TopicConfig, from int32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.seen.info.Modified = e.o.Now().UnixNano()
 	to := e.topics[name]
 	if to == nil {
 		to = newTopic(name, &t, "")

@@ -47,7 +47,7 @@ func (v *View) FindTime(ctx context.Context, ts int64, from storage.Offset) (sto
 	found := storage.Offset(-1)
 	err = v.walkHeaders(ctx, pos, low, func(w *batchWalk) error {
 		h := &w.scan.Header
-		if h.LastOffset() < from || h.MaxTimestamp < ts || h.Attributes.Control() {
+		if h.LastOffset() < from || h.MaxTimestamp < ts || !w.shows() {
 			return nil
 		}
 		b, err := w.scan.Batch()
@@ -113,7 +113,7 @@ func (v *View) FindLast(ctx context.Context, n int64, from storage.Offset) (o st
 			if w.scan.Pos >= end {
 				return errStop
 			}
-			if !h.Attributes.Control() && h.LastOffset() >= from && h.Count != 0 {
+			if w.shows() && h.LastOffset() >= from && h.Count != 0 {
 				batches = append(batches, lastBatch{at: w.scan.Pos, base: h.BaseOffset, count: int64(h.Count)})
 			}
 			return nil

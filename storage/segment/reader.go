@@ -120,7 +120,7 @@ func (r *Reader) nextBatch(decode bool) error {
 		if !decode {
 			return nil
 		}
-		if h.Attributes.Control() {
+		if h.Attributes.Control() || r.view.Hidden.batch(h) {
 			r.from = h.NextOffset()
 			continue
 		}

@@ -136,8 +136,11 @@ type View struct {
 	*Segment
 	Size storage.Pos    // bytes of whole batches
 	Next storage.Offset // offset behind the last batch, or the next segment's base
-	// Tail marks the last segment of a log that was not closed: its time index may lack the closing entry.
+	// Tail marks a view that does not take in the whole of a closed segment: it may be followed by a longer one, and the files beside the log do not tell
+	// of it alone.
 	Tail bool
+	// Hidden is what the view does not show of its batches.
+	Hidden *Hidden
 	// Live is set on the view of a segment that this process is appending to, nil on any other.
 	Live *Live
 }

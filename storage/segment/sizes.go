@@ -150,21 +150,24 @@ func (v *View) saveSizes(t *Table, edges *sizeEdges) {
 	*t = Table{Total: t.Total, file: &sizeFile{path: path, header: h}}
 }
 
-// SaveSizes writes the size index of a segment that is not appended to any more.
+// SaveSizes writes the size index of a segment that is not appended to any more, from what is in memory.
 func (v *View) SaveSizes(ctx context.Context) error {
-	if v.Empty() {
+	m := &storage.Measure{}
+	known := v.table(m)
+	if v.Empty() || v.Hidden != nil || known == nil || known.file != nil {
 		return nil
 	}
-	t := v.Live.Sizes
+	t := *known
 	var edges sizeEdges
-	err := v.edges(&edges)
-	if err != nil {
+	if err := v.edges(&edges); err != nil {
 		return err
 	}
 	v.saveSizes(&t, &edges)
-	v.mu.Lock()
-	v.sums.linear = &t
-	v.mu.Unlock()
+	if v.Live != nil {
+		v.mu.Lock()
+		v.sums.linear = &t
+		v.mu.Unlock()
+	}
 	return ctx.Err()
 }
 
@@ -185,6 +188,10 @@ func (v *View) edges(e *sizeEdges) error {
 		e.add(h, pos)
 		return nil
 	})
-	e.header.MaxTimestamp = max(e.header.MaxTimestamp, v.Live.MaxTimestamp)
+	if v.Live != nil {
+		e.header.MaxTimestamp = max(e.header.MaxTimestamp, v.Live.MaxTimestamp)
+	} else {
+		e.header.MaxTimestamp = storage.NoTimestamp // not known without a scan
+	}
 	return err
 }

@@ -73,6 +73,14 @@ type measured struct {
 
 func (s *sums) init() { s.gate = make(chan struct{}, 1) }
 
+// key is what a measure's table that grows is kept under: all linear measures share one.
+func key(m *storage.Measure) string {
+	if m.Size == nil {
+		return ""
+	}
+	return m.Name
+}
+
 // table returns the table for a measure if it is there now, else nil.
 func (v *View) table(m *storage.Measure) *Table {
 	if m.Size == nil && v.Live != nil {
@@ -81,10 +89,10 @@ func (v *View) table(m *storage.Measure) *Table {
 	s := v.Segment
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m.Size == nil {
+	if m.Size == nil && !v.Tail {
 		return s.sums.linear
 	}
-	if x := s.sums.measured[m.Name]; x != nil && x.upTo == v.Size {
+	if x := s.sums.measured[key(m)]; x != nil && x.upTo == v.Size {
 		t := x.table
 		return &t
 	}
@@ -112,7 +120,7 @@ func (v *View) Table(ctx context.Context, m *storage.Measure) (*Table, error) {
 	if t := v.table(m); t != nil {
 		return t, nil
 	}
-	if m.Size != nil {
+	if m.Size != nil || v.Tail {
 		return v.measure(ctx, m)
 	}
 	t, err := v.loadSizes()
@@ -128,30 +136,34 @@ func (v *View) Table(ctx context.Context, m *storage.Measure) (*Table, error) {
 	return t, nil
 }
 
-// measure brings the table of a measure that is not linear up to the view. The gate is held.
+// measure brings a table that grows up to the view. The gate is held.
 func (v *View) measure(ctx context.Context, m *storage.Measure) (*Table, error) {
 	s := v.Segment
 	s.mu.Lock()
-	x := s.sums.measured[m.Name]
+	x := s.sums.measured[key(m)]
 	s.mu.Unlock()
 	if x == nil {
-		x = &measured{low: v.Base}
+		x = v.seed(m)
 	}
 	if x.upTo > v.Size {
 		return x.upToView(ctx, v, m)
 	}
 	next := *x
-	last := storage.Pos(-measuredInterval)
+	interval := storage.Pos(measuredInterval)
+	if m.Size == nil {
+		interval = max(storage.Pos(v.interval), minSizeInterval)
+	}
+	last := -interval
 	if n := len(next.table.Entries); n > 0 {
 		last = next.table.Entries[n-1].Pos
 	}
 	err := v.walk(ctx, next.upTo, next.low, nil, func(w *batchWalk, b []byte) error {
 		h := &w.scan.Header
-		if w.scan.Pos-last >= measuredInterval {
+		if w.scan.Pos-last >= interval {
 			next.table.Entries = append(next.table.Entries, index.SizeEntry{Offset: h.BaseOffset, Pos: w.scan.Pos, Before: next.table.Total})
 			last = w.scan.Pos
 		}
-		next.table.Total.ValueBytes += w.measure(m, b)
+		next.table.Total = next.table.Total.Plus(w.amount(m, b))
 		next.low = h.NextOffset()
 		return nil
 	})
@@ -164,9 +176,34 @@ func (v *View) measure(ctx context.Context, m *storage.Measure) (*Table, error) 
 	if s.sums.measured == nil {
 		s.sums.measured = map[string]*measured{}
 	}
-	s.sums.measured[m.Name] = &next
+	s.sums.measured[key(m)] = &next
 	t := next.table
 	return &t, nil
+}
+
+// seed is where the table of a measure starts: with what an earlier process left, if that fits the view.
+func (v *View) seed(m *storage.Measure) *measured {
+	x := &measured{low: v.Base}
+	if m.Size != nil || v.Hidden != nil {
+		return x
+	}
+	h, whole, err := v.readSizes()
+	if err != nil || whole == nil {
+		return x
+	}
+	_, entries, err := index.DecodeSizes(whole, v.Base)
+	if err != nil {
+		return x
+	}
+	return &measured{table: Table{Entries: entries, Total: h.Total}, upTo: storage.Pos(h.LogSize), low: h.NextOffset}
+}
+
+// amount is what a batch adds to the table of a measure.
+func (w *batchWalk) amount(m *storage.Measure, b []byte) Sums {
+	if m.Size == nil {
+		return w.sums(b)
+	}
+	return Sums{ValueBytes: w.measure(m, b)}
 }
 
 // upToView cuts a table that covers more than the view.
@@ -179,7 +216,7 @@ func (x *measured) upToView(ctx context.Context, v *View, m *storage.Measure) (*
 	}
 	t.Total = from.Before
 	err := v.walk(ctx, from.Pos, from.Offset, nil, func(w *batchWalk, b []byte) error {
-		t.Total.ValueBytes += w.measure(m, b)
+		t.Total = t.Total.Plus(w.amount(m, b))
 		return nil
 	})
 	return t, err

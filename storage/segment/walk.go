@@ -14,8 +14,14 @@ var errStop = errors.New("stop")
 
 // batchWalk goes over whole batches, checksums verified, and keeps what that needs.
 type batchWalk struct {
-	scan Scanner
-	rec  record.Reader
+	scan   Scanner
+	rec    record.Reader
+	hidden *Hidden
+}
+
+// shows reports whether the batch that was found has visible records.
+func (w *batchWalk) shows() bool {
+	return !w.scan.Header.Attributes.Control() && !w.hidden.batch(&w.scan.Header)
 }
 
 // walk calls fn for each batch from pos on, until fn returns errStop or the view ends. The batch is valid during the call. An unreadable place is
@@ -29,7 +35,7 @@ func (v *View) walk(ctx context.Context, pos storage.Pos, low storage.Offset, ba
 		return err
 	}
 	defer f.Unpin()
-	var w batchWalk
+	w := batchWalk{hidden: v.Hidden}
 	w.scan.reset(v.Segment, f, pos, v.Size, low)
 	defer w.scan.rest()
 	for n := 0; ; n++ {
@@ -84,7 +90,7 @@ func (v *View) walkHeaders(ctx context.Context, pos storage.Pos, low storage.Off
 		return err
 	}
 	defer f.Unpin()
-	var w batchWalk
+	w := batchWalk{hidden: v.Hidden}
 	w.scan.reset(v.Segment, f, pos, v.Size, low)
 	defer w.scan.rest()
 	for n := 0; ; n++ {
@@ -127,7 +133,7 @@ func ignoreStop(err error) error {
 // eachRecord calls fn for the visible records of a batch, in order. What cannot be decoded ends it: the records before it were there, as they are for a
 // Reader.
 func (w *batchWalk) eachRecord(b []byte, fn func(*storage.Record) error) error {
-	if w.scan.Header.Attributes.Control() {
+	if !w.shows() {
 		return nil
 	}
 	if err := w.rec.Reset(b); err != nil {
@@ -147,7 +153,7 @@ func (w *batchWalk) eachRecord(b []byte, fn func(*storage.Record) error) error {
 
 // sums counts the visible records of a batch and their bytes.
 func (w *batchWalk) sums(b []byte) Sums {
-	if w.scan.Header.Attributes.Control() {
+	if !w.shows() {
 		return Sums{}
 	}
 	if err := w.rec.Reset(b); err != nil {

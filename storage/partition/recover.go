@@ -17,7 +17,8 @@ import (
 // recover verifies the segments from the recovery point on and rebuilds their indexes. The log ends at the first bad batch there; what lies behind it is
 // moved aside. Bad batches below the recovery point are damage: they are reported and left where they are.
 func (l *Log) recover(ctx context.Context, list []found) ([]found, segment.Appender, error) {
-	first := max(0, sort.Search(len(list), func(i int) bool { return list[i].seg.Base > l.o.RecoveryPoint })-1)
+	// A segment that ends at the recovery point is looked at too: its log is on stable storage, the closing of its indexes may not be.
+	first := max(0, sort.Search(len(list), func(i int) bool { return list[i].seg.Base >= l.o.RecoveryPoint })-1)
 	var app segment.Appender
 	for i := first; i < len(list); i++ {
 		f := &list[i]

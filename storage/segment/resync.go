@@ -107,7 +107,7 @@ func (s *Segment) goodBatch(r io.ReaderAt, head []byte, pos, end storage.Pos, lo
 		}
 	}
 	if record.CheckCRC(b[:h.Size()]) != nil {
-		return -h.Size(), nil
+		return -h.Size(), nil //nolint:nilerr // No good batch starts here.
 	}
 	return h.Size(), nil
 }

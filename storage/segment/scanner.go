@@ -29,6 +29,8 @@ type Scanner struct {
 	next storage.Pos    // where the next batch starts
 	low  storage.Offset // no batch at next may start below this
 	prev storage.Offset // what low was before the batch that Next found
+	// behind is where the entry ends that the last call of Next met, if its length can be: maybe a good entry follows although it is not one.
+	behind storage.Pos
 
 	pool *[]byte // of chunks, nil while the scanner stands still
 	big  []byte  // for a batch larger than a chunk
@@ -42,7 +44,7 @@ type Scanner struct {
 
 // reset makes the scanner walk [from, end) of r. low is the smallest offset that may come.
 func (s *Scanner) reset(seg *Segment, r io.ReaderAt, from, end storage.Pos, low storage.Offset) {
-	s.seg, s.r, s.next, s.end, s.low, s.prev, s.Pos = seg, r, from, end, low, low, -1
+	s.seg, s.r, s.next, s.end, s.low, s.prev, s.Pos, s.behind = seg, r, from, end, low, low, -1, from
 	s.buf, s.at = s.buf[:0], 0
 }
 
@@ -89,6 +91,7 @@ func (s *Scanner) Next(ahead int) error {
 	if s.next >= s.end {
 		return io.EOF
 	}
+	s.behind = s.next
 	b, err := s.fill(s.next, record.HeaderSize, ahead)
 	if err != nil {
 		return err
@@ -106,6 +109,7 @@ func (s *Scanner) Next(ahead int) error {
 		}
 		return errTorn
 	}
+	s.behind += storage.Pos(f.Size)
 	h, err := parseHeader(b, s.low)
 	if err != nil {
 		if f.Magic < 2 || !errors.Is(err, storage.ErrUnsupported) {
@@ -183,12 +187,10 @@ func (s *Scanner) bad(pos storage.Pos, err error) *storage.CorruptError {
 // skip goes behind the unreadable bytes at pos, where the batch that was found starts or the next should: the next call of Next is for the first place
 // behind it at which a good batch starts, or for the end.
 func (s *Scanner) skip(pos storage.Pos) error {
-	behind := pos
 	if pos == s.Pos && s.next > pos {
 		s.low = s.prev // the offsets in a damaged header are worth nothing
-		behind = s.next
 	}
-	next, err := s.seg.resync(s.r, pos, behind, s.end, s.low)
+	next, err := s.seg.resync(s.r, pos, s.behind, s.end, s.low)
 	if err != nil {
 		return err
 	}

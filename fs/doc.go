@@ -34,5 +34,6 @@
 //	I5  ENOSYS is never answered: the kernel would stop asking for the life of the mount.
 //	I6  No lock of this package but a handle's own (its gate) is held across a call of the engine, a wait or a notification of the kernel.
 //
-// Handlers start no goroutines; what may wait is interruptible. The kernel is notified by a goroutine of the mount only (Tree.runNotifier).
+// What may wait is interruptible. Handlers start no goroutines, save that a file read in order has the next bytes prepared (readHandle.readAhead; its
+// release waits for that). The kernel is notified by a goroutine of the mount only (Tree.runNotifier).
 package fs

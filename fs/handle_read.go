@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 
 	"github.com/logmount/logmount/fs/format"
 	"github.com/logmount/logmount/storage"
@@ -19,13 +20,18 @@ type readHandle struct {
 	strict bool // the bytes go into the page cache, where a short read would become zeros
 
 	// guarded by gate
-	known   bool           // pos, left and cur (or next, where cur is nil) belong together
+	known   bool           // pos, ahead, left and cur (or next, where cur is nil) belong together
 	pos     int64          // of the next byte
-	left    []byte         // bytes from pos on that were already taken from cur
+	ahead   []byte         // bytes from pos on that were read ahead
+	left    []byte         // bytes behind them: the rest of a record already taken from cur
 	cur     storage.Cursor // behind left
 	next    storage.Offset // where to go on once there is no cursor
 	skip    int64          // bytes of the next record that lie before pos
 	scratch []byte
+	inOrder bool   // the last read went on where the one before had ended
+	buffer  []byte // of ahead
+
+	reading sync.WaitGroup // reading ahead
 }
 
 func (h *readHandle) read(ctx context.Context, dest []byte, pos int64, _ uint32) (int, error) {
@@ -35,7 +41,12 @@ func (h *readHandle) read(ctx context.Context, dest []byte, pos int64, _ uint32)
 	if err := h.lock(ctx); err != nil {
 		return 0, err
 	}
-	defer h.unlock()
+	kept := false
+	defer func() {
+		if !kept {
+			h.unlock()
+		}
+	}()
 	s, err := h.n.p.Snapshot(ctx) // now, not earlier: it shows whatever anybody has been told to be written
 	if err != nil {
 		return 0, err
@@ -43,13 +54,16 @@ func (h *readHandle) read(ctx context.Context, dest []byte, pos int64, _ uint32)
 	if ok, err := h.seek(ctx, s, pos); !ok || err != nil {
 		return 0, err
 	}
-	n := copy(dest, h.left)
-	h.left = h.left[n:]
-	h.pos += int64(n)
-	more, err := h.fill(ctx, s, dest[n:])
+	n := h.takeLeft(dest)
+	more, err := h.fill(ctx, s, dest[n:], pos+int64(n))
 	n += more
+	h.pos += int64(n)
 	switch {
 	case err == nil:
+		if h.inOrder && n == len(dest) && n >= aheadLeast && len(h.ahead) == 0 && !h.readsBatches() {
+			kept = true
+			h.readAhead(context.WithoutCancel(ctx), s, n)
+		}
 		return n, nil
 	case h.strict:
 		h.forget()
@@ -60,9 +74,46 @@ func (h *readHandle) read(ctx context.Context, dest []byte, pos int64, _ uint32)
 	return 0, err
 }
 
+// takeLeft hands out what was already read.
+func (h *readHandle) takeLeft(dest []byte) int {
+	n := copy(dest, h.ahead)
+	h.ahead = h.ahead[n:]
+	m := copy(dest[n:], h.left)
+	h.left = h.left[m:]
+	return n + m
+}
+
+// aheadLeast is the size of reads from which on it pays to read ahead. Batches lie on disk as they are read: one copy more would cost more than it gives.
+const aheadLeast = 64 << 10
+
+// readAhead prepares the next n bytes while the kernel copies the last ones and the program looks at them. It keeps the gate until it is done, so that
+// the next read waits for it. Errors are left to that read.
+func (h *readHandle) readAhead(ctx context.Context, s storage.Snapshot, n int) {
+	h.reading.Go(func() {
+		defer h.unlock()
+		defer func() {
+			if r := recover(); r != nil { // a handler that panics is an EIO; so shall this be, by the read that comes to the same place
+				h.n.t.log.Error("panic while reading ahead", "path", h.n.p.tp.String(), "panic", r)
+				h.forget()
+			}
+		}()
+		if cap(h.buffer) < n {
+			h.buffer = make([]byte, n)
+		}
+		b := h.buffer[:n]
+		got := h.takeLeft(b)
+		more, _ := h.fill(ctx, s, b[got:], h.pos+int64(got))
+		h.ahead = b[:got+more]
+		if len(h.ahead) == 0 {
+			h.buffer = nil // at the end: who waits there for more needs no buffer
+		}
+	})
+}
+
 // seek makes pos the place to read from. It reports false where that is at or behind the end.
 func (h *readHandle) seek(ctx context.Context, s storage.Snapshot, pos int64) (bool, error) {
-	if h.known && pos == h.pos {
+	h.inOrder = h.known && pos == h.pos
+	if h.inOrder {
 		if h.cur == nil {
 			h.cur = s.Records(h.next)
 		} else {
@@ -72,7 +123,7 @@ func (h *readHandle) seek(ctx context.Context, s storage.Snapshot, pos int64) (b
 	}
 	var marks []mark
 	if h.known && h.cur != nil && h.skip == 0 {
-		marks = append(marks, mark{h.cur.Offset(), h.pos + int64(len(h.left))})
+		marks = append(marks, mark{h.cur.Offset(), h.pos + int64(len(h.ahead)+len(h.left))})
 	}
 	o, skip, err := h.n.view.locate(ctx, s, pos, marks...)
 	if err != nil {
@@ -91,24 +142,24 @@ func (h *readHandle) forget() {
 	if h.cur != nil {
 		h.cur.Close()
 	}
-	h.known, h.cur, h.left, h.skip = false, nil, nil, 0
+	h.known, h.cur, h.ahead, h.left, h.skip = false, nil, nil, nil, 0
 }
 
-// fill puts records into dest until it is full or the view ends. left is empty when it is called, or dest is.
-func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte) (int, error) {
+// fill puts records into dest, whose first byte is byte pos, until it is full or the view ends. left is empty when it is called, or dest is.
+func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte, pos int64) (int, error) {
 	v := h.n.view
 	end := v.end(s)
 	n := 0
 	for n < len(dest) {
 		at := h.cur.Offset()
 		if at >= end {
-			v.learn(s, h.pos)
+			v.learn(s, pos+int64(n))
 			return n, nil
 		}
 		took, err := h.take(ctx, dest[n:], end)
 		switch {
 		case errors.Is(err, io.EOF):
-			v.learn(s, h.pos)
+			v.learn(s, pos+int64(n))
 			return n, nil
 		case err != nil:
 			h.cur.Close()
@@ -116,7 +167,6 @@ func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte) 
 			return n, err
 		}
 		n += took
-		h.pos += int64(took)
 	}
 	return n, nil
 }
@@ -183,8 +233,9 @@ func atMost(f format.Format, r *storage.Record) int {
 func (h *readHandle) readsBatches() bool { return h.n.view.format == format.Batch }
 
 func (h *readHandle) release() {
+	h.reading.Wait()
 	h.forget()
-	h.scratch = nil
+	h.scratch, h.buffer = nil, nil
 	h.n.readers.Add(-1)
 	h.n.t.readers.Add(-1)
 }

@@ -15,6 +15,7 @@ type Reader struct {
 	scan  Scanner
 	file  *vfs.Handle
 	open  bool
+	ahead int // what to read at once
 	rec   record.Reader
 	batch bool           // rec holds a batch that is not finished
 	from  storage.Offset // records below it are not wanted
@@ -25,7 +26,7 @@ type Reader struct {
 func (r *Reader) Open(v *View, o storage.Offset) error {
 	r.Close()
 	r.view = *v
-	r.from = o
+	r.from, r.ahead = o, firstChunk
 	if v.Empty() {
 		r.scan.reset(v.Segment, nil, 0, 0, v.Base)
 		return nil
@@ -110,7 +111,9 @@ func (r *Reader) Next() (*storage.Record, error) {
 // nextBatch goes to the next batch that holds an offset at or after r.from. With decode it passes over control batches and opens the batch.
 func (r *Reader) nextBatch(decode bool) error {
 	for {
-		if err := r.scan.Next(chunkSize); err != nil {
+		err := r.scan.Next(r.ahead)
+		r.ahead = chunkSize
+		if err != nil {
 			return r.stopped(err)
 		}
 		h := &r.scan.Header

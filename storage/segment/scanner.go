@@ -10,10 +10,12 @@ import (
 	"github.com/logmount/logmount/storage/record"
 )
 
-// chunkSize is what a scanner reads ahead at a time when it needs the batches' bytes; headChunk when headers are enough.
+// chunkSize is what a scanner reads ahead at a time when it needs the batches' bytes; firstChunk is the same where one record may be all that is wanted;
+// headChunk when headers are enough.
 const (
-	chunkSize = 256 << 10
-	headChunk = 16 << 10
+	chunkSize  = 256 << 10
+	firstChunk = 32 << 10
+	headChunk  = 16 << 10
 )
 
 var chunks = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b }}

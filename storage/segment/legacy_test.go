@@ -114,7 +114,7 @@ func (l *legacyLog) check(tb testing.TB) {
 	}
 	sized := &storage.Measure{Name: "x", Size: func(r *storage.Record) int64 { return 5 + r.Timestamp&7 + int64(len(r.Value)) }}
 	linear := &storage.Measure{Name: "l", PerRecord: 1, PerKeyByte: 1, PerValueByte: 1}
-	step := max(storage.Offset(1), (v.Next-v.Base)/40)
+	step := max(storage.Offset(1), (v.Next-v.Base)/12)
 	for _, table := range []bool{false, true} {
 		for _, m := range []*storage.Measure{linear, sized} {
 			if table {
@@ -133,7 +133,7 @@ func (l *legacyLog) check(tb testing.TB) {
 			}
 		}
 	}
-	for i := 0; i < len(recs); i += max(1, len(recs)/40) {
+	for i := 0; i < len(recs); i += max(1, len(recs)/12) {
 		at := sum(linear, v.Base, recs[i].Offset)
 		if o, skip, err := v.Locate(ctx, linear, at); err != nil || o != recs[i].Offset || skip != 0 {
 			tb.Fatalf("locate %d: got %d, %d, %v, want %d", at, o, skip, err, recs[i].Offset)
@@ -145,7 +145,7 @@ func (l *legacyLog) check(tb testing.TB) {
 		if got, err := v.FindNext(ctx, o); err != nil || got != recs[i].Offset {
 			tb.Fatalf("next of %d: got %d, %v, want %d", o, got, err, recs[i].Offset)
 		}
-		for n := int64(1); n <= int64(len(recs)-i)+1; n += 1 + n/3 {
+		for n := int64(1); n <= int64(len(recs)-i)+1; n += 1 + n/2 {
 			got, have, err := v.FindLast(ctx, n, o)
 			if want := int64(len(recs) - i); n > want {
 				if !errors.Is(err, ErrNone) || have != want {

@@ -76,6 +76,9 @@ type Snapshot interface {
 	End() Offset
 	// Generation changes when bytes before the end may lie elsewhere than before: the start has moved, or the log was truncated or rewritten.
 	Generation() uint64
+	// Unchanged returns the offset below which the log is what it was in an earlier generation. Only a truncation, perhaps followed by other records, moves
+	// it below the end of then.
+	Unchanged(generation uint64) Offset
 	// Modified is the time of the last append, in milliseconds since the Unix epoch; of an empty log the time of its creation.
 	Modified() int64
 	// Final reports that nothing will ever be appended to or removed from the log while it is open here.

@@ -21,7 +21,8 @@ type checkpoints struct {
 	mu       sync.Mutex
 	recovery checkpoint
 	start    checkpoint
-	startSeq int // counts the changes of start that SetStart made
+	startAt  vfs.FileInfo // of the file of start, when somebody else's was last read
+	startSeq int          // counts the changes of start that SetStart made
 }
 
 // checkpoint is one of them: its content, and the bytes of the file as far as they are known.
@@ -73,6 +74,24 @@ func (c *checkpoints) of(tp storage.TopicPartition) (recovery, start storage.Off
 	recovery, _ = c.recovery.Get(tp)
 	start, _ = c.start.Get(tp)
 	return recovery, start
+}
+
+// logStartNow returns the log start that somebody else has checkpointed by now.
+func (e *Engine) logStartNow(tp storage.TopicPartition) storage.Offset {
+	c := &e.points
+	at, err := e.o.FS.Stat(filepath.Join(e.o.Dir, state.LogStartFile))
+	c.mu.Lock()
+	changed := err == nil && at != c.startAt
+	c.mu.Unlock()
+	if changed {
+		if start, err := e.readCheckpoint(state.LogStartFile); err == nil {
+			c.mu.Lock()
+			c.start, c.startAt = start, at
+			c.mu.Unlock()
+		}
+	}
+	_, start := c.of(tp)
+	return start
 }
 
 // putLocked writes a checkpoint if its file says something else.

@@ -26,6 +26,7 @@ type Engine struct {
 	env      *partition.Env
 	points   checkpoints
 	seal     maintenance
+	watched  chan struct{} // gets a token when somebody begins to wait for a log that others write
 
 	// change is held (a token is in it) by whoever makes or deletes topics or writes checkpoints, and by Close. It guards catalog.
 	change  chan struct{}

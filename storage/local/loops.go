@@ -12,6 +12,7 @@ import (
 )
 
 const (
+	followEvery     = 50 * time.Millisecond
 	checkpointEvery = time.Minute
 	lockEvery       = 2 * time.Second
 	lockRetry       = 100 * time.Millisecond
@@ -20,6 +21,7 @@ const (
 // startLoops starts the background work, which ends when the engine's context does.
 func (e *Engine) startLoops() {
 	e.wg.Go(func() { e.sizesPass(e.ctx) })
+	e.wg.Go(func() { e.followLoop(e.ctx) })
 	if !e.writable {
 		return
 	}
@@ -65,6 +67,59 @@ func (e *Engine) lockTick() {
 	}
 }
 
+func (e *Engine) watch(*partition.Log) {
+	select {
+	case e.watched <- struct{}{}:
+	default:
+	}
+}
+
+// followLoop looks at logs that others write for as long as somebody waits for them.
+func (e *Engine) followLoop(ctx context.Context) {
+	for {
+		select {
+		case <-e.watched:
+		case <-ctx.Done():
+			return
+		}
+		looks, stop := context.WithCancel(ctx)
+		e.every(looks, followEvery, func(ctx context.Context) {
+			if !e.followTick(ctx) {
+				stop()
+			}
+		})
+		stop()
+	}
+}
+
+// followTick reports whether there was a log to look at.
+func (e *Engine) followTick(ctx context.Context) bool {
+	any := false
+	for _, p := range e.parts() {
+		l := p.opened()
+		if l == nil || !l.Waited() || !l.Followed() {
+			continue
+		}
+		any = true
+		if err := l.Look(ctx); err != nil && ctx.Err() == nil && p.gone() == nil && !errors.Is(err, storage.ErrPartitionNotFound) {
+			e.report(p.dir, "following: "+err.Error())
+		}
+	}
+	return any
+}
+
+// sleep waits for d, or returns the context's cause.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d) //nolint:forbidigo // waiting for another process
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // retryLocked calls take until it gives something other than storage.ErrLocked, or the options' time is up.
 func (e *Engine) retryLocked(ctx context.Context, take func() error) error {
 	for waited := time.Duration(0); ; waited += lockRetry {
@@ -75,12 +130,8 @@ func (e *Engine) retryLocked(ctx context.Context, take func() error) error {
 		if waited == 0 {
 			e.o.Log.Info("waiting for the lock", "err", err)
 		}
-		t := time.NewTimer(lockRetry) //nolint:forbidigo // waiting for another process
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return context.Cause(ctx)
+		if err := sleep(ctx, lockRetry); err != nil {
+			return err
 		}
 	}
 }

@@ -33,7 +33,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e := &Engine{o: o, kind: l.kind, change: make(chan struct{}, 1), files: vfs.NewFiles(o.FS, o.MaxFiles), reason: l.reason(o.ReadOnly)}
 	e.seal.init()
-	e.env = &partition.Env{FS: o.FS, Files: e.files, Now: o.Now, Report: o.Report, Log: o.Log, CacheDir: o.cacheDir(), Seal: e.seal.add}
+	e.watched = make(chan struct{}, 1)
+	e.env = &partition.Env{FS: o.FS, Files: e.files, Now: o.Now, Report: o.Report, Log: o.Log, CacheDir: o.cacheDir(), Seal: e.seal.add, Sleep: sleep, Watched: e.watch}
 	e.ctx, e.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	e.writable = e.reason == ""
 	if err := e.prepare(ctx); err != nil {

@@ -28,7 +28,9 @@ type Options struct {
 	Rand     io.Reader            // random bytes for ids; used by one goroutine at a time
 	Report   func(storage.Report) // told of damage and of what was put right; may be nil; called by many goroutines
 	Log      *slog.Logger         // may be nil
-	LockWait time.Duration        // how long to wait for a lock that somebody holds
+	// Committed hides what aborted transactions wrote and ends logs at their last stable offset.
+	Committed bool
+	LockWait  time.Duration // how long to wait for a lock that somebody holds
 
 	noLoops bool // tests call the bodies of the background loops themselves
 }

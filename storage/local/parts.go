@@ -145,7 +145,10 @@ func (e *Engine) openLog(p *part) (*partition.Log, error) {
 	recovery, start := e.points.of(p.tp)
 	o := partition.Options{
 		TP: p.tp, Dir: p.dir, Config: p.config, Writable: p.own && e.writable && reason == "", Reason: reason, Clean: e.wasClean(p),
-		RecoveryPoint: recovery, LogStart: start, Final: e.final(p),
+		RecoveryPoint: recovery, LogStart: start, Final: e.final(p), Committed: e.o.Committed,
+	}
+	if !o.Writable {
+		o.LogStartNow = func() storage.Offset { return e.logStartNow(p.tp) }
 	}
 	l, err := partition.Open(e.ctx, e.env, o)
 	if err != nil {

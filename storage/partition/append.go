@@ -263,7 +263,7 @@ func (l *Log) commit(w *appendWork, now int64) error {
 			return fmt.Errorf("%s: append: %w", l.o.TP, err)
 		}
 	}
-	old := l.snap.Load()
+	old := l.whole
 	s := &snapshot{log: l, closed: old.closed, start: old.start, generation: old.generation, modified: now}
 	for i := range w.pieces[:len(w.pieces)-1] {
 		v := w.pieces[i].app.View()
@@ -272,8 +272,10 @@ func (l *Log) commit(w *appendWork, now int64) error {
 	}
 	l.active = w.app
 	s.active, s.end = l.active.View(), l.active.Next
-	l.snap.Store(s)
 	l.noteUnsealedLocked()
+	if err := l.publishWritten(context.Background(), s); err != nil {
+		l.report(l.o.Dir, "appended records are not shown: "+err.Error())
+	}
 	if cap(w.buf) > keepBuffer {
 		w.buf = nil
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
+	"sort"
 
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/segment"
@@ -19,83 +21,141 @@ type found struct {
 	seg      *segment.Segment
 	size     storage.Pos
 	modified int64 // milliseconds
+	ino      uint64
+	info     vfs.FileInfo
 }
 
 // load lists the directory and publishes the first snapshot.
 func (l *Log) load(ctx context.Context) error {
-	list, err := l.list()
+	if !l.o.Writable {
+		return l.look(ctx)
+	}
+	entries, err := l.env.FS.ReadDir(l.o.Dir)
 	if err != nil {
 		return err
 	}
-	if l.o.Writable {
-		return l.loadWritable(ctx, list)
+	list, err := l.listed(ctx, entries)
+	if err != nil {
+		return err
 	}
-	return l.loadReadOnly(ctx, list)
+	l.removeOrphans(list, entries)
+	return l.loadWritable(ctx, list)
 }
 
-// list returns the segments in ascending order. Size indexes without a log are removed where that is allowed.
-func (l *Log) list() ([]found, error) {
-	entries, err := l.env.FS.ReadDir(l.o.Dir)
+// listed returns the segments of a listing in ascending order. Where a compaction was cut short it returns those that the log's owner would load.
+func (l *Log) listed(ctx context.Context, entries []vfs.DirEntry) ([]found, error) {
+	swaps, err := l.swaps(ctx, entries)
 	if err != nil {
 		return nil, err
 	}
-	var out []found
-	var derived []storage.Offset
+	out := swaps.in
 	for _, e := range entries {
 		base, ext, suffix, ok := state.ParseFileName(e.Name)
-		if !ok || suffix != "" {
+		if !ok || suffix != "" || ext != state.ExtLog || swaps.replaces(base) {
 			continue
 		}
-		switch ext {
-		case state.ExtLog:
-			st, err := l.env.FS.Stat(l.path(e.Name))
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // deleted since
-			}
-			if err != nil {
-				return nil, err
-			}
-			if st.IsDir() {
-				continue
-			}
-			if st.Size > 1<<31-1 {
-				return nil, &storage.CorruptError{Path: l.path(e.Name), Offset: base, Reason: fmt.Sprintf("a segment of %d bytes is larger than 2 GiB", st.Size)}
-			}
-			out = append(out, found{seg: l.newSegment(base), size: storage.Pos(st.Size), modified: st.Modified / 1e6})
-		case state.ExtSizeIndex:
-			derived = append(derived, base)
+		f, err := l.find(l.newSegment(base))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted since
 		}
+		if err != nil {
+			return nil, err
+		}
+		if f.info.IsDir() {
+			continue
+		}
+		out = append(out, f)
 	}
-	if l.o.Writable {
-		l.removeOrphans(out, derived)
-	}
+	sort.Slice(out, func(i, j int) bool { return out[i].seg.Base < out[j].seg.Base })
 	return out, nil
 }
 
-func (l *Log) removeOrphans(list []found, derived []storage.Offset) {
+// find looks at the log of a segment.
+func (l *Log) find(seg *segment.Segment) (found, error) {
+	st, err := l.env.FS.Stat(seg.Path())
+	if err != nil {
+		return found{}, err
+	}
+	if st.Size > 1<<31-1 && !st.IsDir() {
+		return found{}, &storage.CorruptError{Path: seg.Path(), Offset: seg.Base, Reason: fmt.Sprintf("a segment of %d bytes is larger than 2 GiB", st.Size)}
+	}
+	return found{seg: seg, size: storage.Pos(st.Size), modified: st.Modified / 1e6, ino: st.Ino, info: st}, nil
+}
+
+// swapped is what a compaction that was cut short leaves to be put in: complete segments, and the range of base offsets that they replace.
+type swapped struct {
+	in       []found
+	from, to storage.Offset
+}
+
+func (s *swapped) replaces(base storage.Offset) bool { return s.from <= base && base < s.to }
+
+// swaps finds them: a replacement counts if no lower or equal one was still being written.
+func (l *Log) swaps(ctx context.Context, entries []vfs.DirEntry) (s swapped, err error) {
+	cleaned := storage.Offset(math.MaxInt64)
+	var bases []storage.Offset
+	for _, e := range entries {
+		switch base, ext, suffix, ok := state.ParseFileName(e.Name); {
+		case !ok:
+		case suffix == state.SuffixCleaned:
+			cleaned = min(cleaned, base)
+		case suffix == state.SuffixSwap && ext == state.ExtLog:
+			bases = append(bases, base)
+		}
+	}
+	for _, base := range bases {
+		if base >= cleaned {
+			continue
+		}
+		f, err := l.find(segment.New(l.seg, l.o.Dir, base, l.settings(state.SuffixSwap)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return s, err
+		}
+		v, err := f.seg.Tail(ctx, f.size)
+		if err != nil {
+			return s, err
+		}
+		if len(s.in) == 0 {
+			s.from, s.to = base, base
+		}
+		s.in = append(s.in, f)
+		s.from, s.to = min(s.from, base), max(s.to, v.Next)
+	}
+	return s, nil
+}
+
+// removeOrphans removes size indexes without a log.
+func (l *Log) removeOrphans(list []found, entries []vfs.DirEntry) {
 	have := map[storage.Offset]bool{}
 	for _, f := range list {
 		have[f.seg.Base] = true
 	}
-	for _, base := range derived {
-		if !have[base] {
-			_ = l.env.FS.Remove(l.path(state.FileName(base, state.ExtSizeIndex)))
+	for _, e := range entries {
+		if base, ext, suffix, ok := state.ParseFileName(e.Name); ok && ext == state.ExtSizeIndex && suffix == "" && !have[base] {
+			_ = l.env.FS.Remove(l.path(e.Name))
 		}
 	}
 }
 
-// loadReadOnly shows what is there up to the last whole batch.
-func (l *Log) loadReadOnly(ctx context.Context, list []found) error {
-	s := &snapshot{log: l, start: l.o.LogStart}
+// showAll shows what is there, of a log that is not ours, up to the last whole batch.
+func (l *Log) showAll(ctx context.Context, list []found) error {
+	o := l.observer
+	s := &snapshot{log: l}
+	if old := o.whole; old != nil {
+		s.generation = old.generation + 1
+		o.cuts = append(o.cuts, cut{s.generation, 0})
+	}
+	o.remember(list)
+	o.trail = nil
 	if len(list) == 0 {
-		s.active = segment.View{Segment: l.newSegment(l.o.LogStart), Next: l.o.LogStart}
-		s.end = l.o.LogStart
-		s.modified = l.env.Now().UnixMilli()
-		if st, err := l.env.FS.Stat(l.o.Dir); err == nil {
-			s.modified = st.Modified / 1e6
-		}
-		l.snap.Store(s)
-		return nil
+		start := l.logStart()
+		s.start, s.end, s.active = start, start, segment.View{Segment: l.newSegment(start), Next: start}
+		s.modified = o.dir.Modified / 1e6
+		o.file = vfs.FileInfo{}
+		return l.publish(ctx, s)
 	}
 	last := list[len(list)-1]
 	v, err := last.seg.Tail(ctx, last.size)
@@ -105,12 +165,14 @@ func (l *Log) loadReadOnly(ctx context.Context, list []found) error {
 	if v.Size < last.size && !l.o.Clean {
 		l.recovered = fmt.Sprintf("%s holds no whole batch from position %d on: shown up to there", last.seg.Path(), v.Size)
 	}
-	s.closed, s.active = closedViews(list), v
-	s.modified = last.modified
-	s.end = max(v.Next, l.o.LogStart)
-	s.start = max(l.o.LogStart, list[0].seg.Base)
-	l.snap.Store(s)
-	return nil
+	s.closed, s.active, s.modified = closedViews(list), v, last.modified
+	s.end = max(v.Next, l.logStart())
+	s.start = max(l.logStart(), list[0].seg.Base)
+	o.file, o.indexed = last.info, v.Size
+	if err := l.leaveTrail(s); err != nil {
+		return err
+	}
+	return l.publish(ctx, s)
 }
 
 // closedViews returns the views of all segments but the last: each ends where the next one starts.
@@ -174,15 +236,14 @@ func (l *Log) loadWritable(ctx context.Context, list []found) error {
 	}
 	s := &snapshot{log: l, closed: closedViews(list), active: app.View(), start: max(l.o.LogStart, list[0].seg.Base), end: app.Next, modified: last.modified}
 	if s.start > s.end { // the checkpoint is ahead of a log that lost its end
-		return l.skipTo(s)
+		return l.skipTo(ctx, s)
 	}
 	l.syncer.set(s.end)
-	l.snap.Store(s)
-	return nil
+	return l.publishWritten(ctx, s)
 }
 
 // skipTo gives a log whose start lies above its end a new active segment there, so that no offset is given twice.
-func (l *Log) skipTo(s *snapshot) error {
+func (l *Log) skipTo(ctx context.Context, s *snapshot) error {
 	if err := l.closeSegment(&l.active); err != nil {
 		return err
 	}
@@ -199,8 +260,7 @@ func (l *Log) skipTo(s *snapshot) error {
 	s.closed = append(s.closed, &old)
 	s.active, s.end = l.active.View(), s.start
 	l.syncer.set(s.end)
-	l.snap.Store(s)
-	return nil
+	return l.publishWritten(ctx, s)
 }
 
 // loadEpochs reads leader-epoch-checkpoint. One that cannot be read is rebuilt from the batches, as if it were missing.

@@ -26,6 +26,10 @@ type Env struct {
 	CacheDir string
 	// Seal is called, with no lock held, when a log has closed segments that wait for Maintain.
 	Seal func(*Log)
+	// Watched is called, with no lock held, when somebody begins to wait for a log that must be looked at to notice a change: see Log.Look.
+	Watched func(*Log)
+	// Sleep waits, or returns the context's cause.
+	Sleep func(context.Context, time.Duration) error
 }
 
 // Options say which log to open and how.
@@ -39,8 +43,12 @@ type Options struct {
 	Clean bool
 	// RecoveryPoint and LogStart come from the checkpoints; 0 where there is none.
 	RecoveryPoint, LogStart storage.Offset
+	// LogStartNow returns the checkpointed log start of a log that somebody else writes; nil where LogStart stays.
+	LogStartNow func() storage.Offset
 	// Final says that nobody writes the log: what is there is all there will be.
 	Final bool
+	// Committed hides the data of aborted transactions and ends the log at its last stable offset.
+	Committed bool
 }
 
 // Log is one log. It implements storage.Partition.
@@ -51,6 +59,7 @@ type Log struct {
 	snap atomic.Pointer[snapshot]
 
 	mu       sync.Mutex // appends, rolls, publishing; guards what follows
+	whole    *snapshot  // what has been written, before isolation
 	active   segment.Appender
 	open     []*closedSegment // closed, not sealed yet, ascending
 	epochs   state.Epochs
@@ -63,8 +72,10 @@ type Log struct {
 	startMu sync.Mutex // held while the start is changed
 	onStart func(storage.Offset) error
 
-	syncer syncer
-	watch  watchers
+	syncer    syncer
+	watch     watchers
+	observer  *observer  // of a log that is not written here
+	committed *committed // under isolation; guarded by mu, or by the observer's gate
 
 	recovered string // what recovery found and did; set at Open
 }
@@ -79,6 +90,12 @@ type closedSegment struct {
 func Open(ctx context.Context, env *Env, o Options) (*Log, error) {
 	l := &Log{env: env, o: o, seg: &segment.Env{FS: env.FS, Files: env.Files, Now: env.Now, Report: env.Report, Log: env.Log, CacheDir: env.CacheDir}}
 	l.syncer.init()
+	if !o.Writable {
+		l.observer = newObserver()
+	}
+	if o.Committed {
+		l.committed = &committed{}
+	}
 	st, err := env.FS.Stat(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", o.TP, err)
@@ -97,7 +114,11 @@ func Create(env *Env, dir string, owner vfs.Owner) error {
 }
 
 func (l *Log) newSegment(base storage.Offset) *segment.Segment {
-	return segment.New(l.seg, l.o.Dir, base, segment.Settings{Own: l.o.Writable, IndexInterval: l.o.Config.IndexIntervalBytes, MaxIndexBytes: l.o.Config.SegmentIndexBytes})
+	return segment.New(l.seg, l.o.Dir, base, l.settings(""))
+}
+
+func (l *Log) settings(suffix string) segment.Settings {
+	return segment.Settings{Own: l.o.Writable, IndexInterval: l.o.Config.IndexIntervalBytes, MaxIndexBytes: l.o.Config.SegmentIndexBytes, Suffix: suffix}
 }
 
 func (l *Log) path(name string) string { return filepath.Join(l.o.Dir, name) }
@@ -113,7 +134,33 @@ func (l *Log) Snapshot(ctx context.Context) (storage.Snapshot, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if l.Followed() {
+		if err := l.Look(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return l.snap.Load(), nil
+}
+
+// publishWritten makes a new state of a log that is written here known. The lock is held, or the log not known to anybody yet.
+func (l *Log) publishWritten(ctx context.Context, s *snapshot) error {
+	l.whole = s
+	return l.show(ctx, s)
+}
+
+// show makes s what readers see, as far as the isolation lets them.
+func (l *Log) show(ctx context.Context, s *snapshot) error {
+	if l.committed != nil {
+		if err := l.committed.note(ctx, s); err != nil {
+			return err
+		}
+		var err error
+		if s, err = l.committed.of(s); err != nil {
+			return err
+		}
+	}
+	l.snap.Store(s)
+	return nil
 }
 
 // Writable implements storage.Partition.
@@ -135,6 +182,8 @@ func (l *Log) refusedLocked() error {
 		return fmt.Errorf("%s: %w until the next mount: %w", l.o.TP, storage.ErrPoisoned, l.poisoned)
 	case l.refusal != nil:
 		return l.refusal
+	case l.committed != nil:
+		return l.openTransaction(l.whole)
 	}
 	return nil
 }

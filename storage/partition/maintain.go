@@ -71,7 +71,7 @@ func (l *Log) noteUnsealedLocked() {
 
 // settleView publishes a sealed segment's view without what the writer knew of it: readers look into the files from now on.
 func (l *Log) settleView(c *closedSegment) {
-	old := l.snap.Load()
+	old := l.whole
 	i := old.find(c.view.Base)
 	if i >= len(old.closed) || old.closed[i].Segment != c.view.Segment {
 		return
@@ -82,7 +82,9 @@ func (l *Log) settleView(c *closedSegment) {
 	s := *old
 	s.closed = append([]*segment.View{}, old.closed...)
 	s.closed[i] = &v
-	l.snap.Store(&s)
+	if err := l.publishWritten(context.Background(), &s); err != nil {
+		l.report(l.o.Dir, err.Error())
+	}
 }
 
 // BuildSizes makes the sums of all segments that lack them, newest first.
@@ -128,7 +130,7 @@ func (l *Log) Close(ctx context.Context) error {
 	l.mu.Unlock()
 	l.watch.wake()
 	if !l.o.Writable {
-		return nil
+		return l.keepSizes(ctx)
 	}
 	if poisoned != nil {
 		return fmt.Errorf("%s: %w: %w", l.o.TP, storage.ErrPoisoned, poisoned)
@@ -147,6 +149,15 @@ func (l *Log) Close(ctx context.Context) error {
 	}
 	v := l.active.View()
 	return v.SaveSizes(ctx)
+}
+
+// keepSizes writes the sums of the end of a log that is not written here where the next mount will find them.
+func (l *Log) keepSizes(ctx context.Context) error {
+	s := l.snap.Load()
+	if s.active.Tail {
+		return s.active.SaveSizes(ctx)
+	}
+	return nil
 }
 
 // Remove makes the log refuse all work and lets go of its files, which the caller removes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sort"
 
 	"github.com/logmount/logmount/storage"
@@ -18,6 +19,7 @@ type snapshot struct {
 	start, end storage.Offset
 	generation uint64
 	modified   int64
+	cuts       []cut // ascending; shared between snapshots
 }
 
 func (s *snapshot) len() int { return len(s.closed) + 1 }
@@ -42,6 +44,15 @@ func (s *snapshot) End() storage.Offset { return s.end }
 
 // Generation implements storage.Snapshot.
 func (s *snapshot) Generation() uint64 { return s.generation }
+
+// Unchanged implements storage.Snapshot.
+func (s *snapshot) Unchanged(generation uint64) storage.Offset {
+	o := storage.Offset(math.MaxInt64)
+	for i := len(s.cuts) - 1; i >= 0 && s.cuts[i].generation > generation; i-- {
+		o = min(o, s.cuts[i].offset)
+	}
+	return o
+}
 
 // Modified implements storage.Snapshot.
 func (s *snapshot) Modified() int64 { return s.modified }

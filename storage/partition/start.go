@@ -18,7 +18,9 @@ func (l *Log) SetStart(ctx context.Context, o storage.Offset) error {
 	if err != nil {
 		return err
 	}
-	s := l.snap.Load()
+	l.mu.Lock()
+	s := l.whole
+	l.mu.Unlock()
 	if o > s.end {
 		return fmt.Errorf("%s: start %d: %w: the log ends at %d", l.o.TP, o, storage.ErrOutOfRange, s.end)
 	}
@@ -48,7 +50,7 @@ func (l *Log) SetStart(ctx context.Context, o storage.Offset) error {
 func (l *Log) publishStart(o storage.Offset) []*segment.View {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := *l.snap.Load()
+	s := *l.whole
 	n := 0
 	for n < len(s.closed) && s.closed[n].Next <= o {
 		n++
@@ -60,6 +62,8 @@ func (l *Log) publishStart(o storage.Offset) []*segment.View {
 		l.open = l.open[1:]
 	}
 	l.noteUnsealedLocked()
-	l.snap.Store(&s)
+	if err := l.publishWritten(context.Background(), &s); err != nil {
+		l.report(l.o.Dir, err.Error())
+	}
 	return gone
 }

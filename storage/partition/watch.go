@@ -17,22 +17,37 @@ type watcher struct{ ch chan<- struct{} }
 // Watch implements storage.Partition.
 func (l *Log) Watch(ch chan<- struct{}) (stop func()) {
 	w := &watcher{ch}
-	l.watch.mu.Lock()
-	defer l.watch.mu.Unlock()
-	if l.watch.m == nil {
-		l.watch.m = map[*watcher]struct{}{}
+	if l.watch.add(w) && l.Followed() && l.env.Watched != nil {
+		l.env.Watched(l)
 	}
-	l.watch.m[w] = struct{}{}
-	l.watch.n.Add(1)
-	return func() {
-		l.watch.mu.Lock()
-		defer l.watch.mu.Unlock()
-		if _, ok := l.watch.m[w]; ok {
-			delete(l.watch.m, w)
-			l.watch.n.Add(-1)
-		}
+	return func() { l.watch.remove(w) }
+}
+
+// add reports whether w is the first.
+func (w *watchers) add(x *watcher) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.m == nil {
+		w.m = map[*watcher]struct{}{}
+	}
+	w.m[x] = struct{}{}
+	return w.n.Add(1) == 1
+}
+
+func (w *watchers) remove(x *watcher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.m[x]; ok {
+		delete(w.m, x)
+		w.n.Add(-1)
 	}
 }
+
+// Followed reports whether somebody else may be writing the log, so that it has to be looked at.
+func (l *Log) Followed() bool { return l.observer != nil && !l.o.Final }
+
+// Waited reports whether anybody waits for the log.
+func (l *Log) Waited() bool { return l.watch.n.Load() > 0 }
 
 func (w *watchers) wake() {
 	if w.n.Load() == 0 {

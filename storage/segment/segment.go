@@ -30,13 +30,14 @@ type Env struct {
 
 // Segment is the identity of one segment. Its methods may be called by many goroutines at once.
 type Segment struct {
-	env  *Env
-	Base storage.Offset
-	dir  string
-	log  string // file names, made once
-	idx  string
-	tidx string
-	own  bool // files beside the log may be written
+	env    *Env
+	Base   storage.Offset
+	dir    string
+	suffix string
+	log    string // file names, made once
+	idx    string
+	tidx   string
+	own    bool // files beside the log may be written
 	// interval is index.interval.bytes: the distance between entries of the indexes that are built here.
 	interval int64
 	maxIndex int64
@@ -51,21 +52,24 @@ type Segment struct {
 
 // Settings of a segment that come from its topic.
 type Settings struct {
-	Own           bool  // the directory is ours: derived files may be written beside the log
-	IndexInterval int64 // index.interval.bytes
-	MaxIndexBytes int64 // segment.index.bytes
+	Own           bool   // the directory is ours: derived files may be written beside the log
+	IndexInterval int64  // index.interval.bytes
+	MaxIndexBytes int64  // segment.index.bytes
+	Suffix        string // behind the names of its files: those of a segment that waits to be swapped in
 }
 
 // New returns the segment of dir that starts at base. It touches no file.
 func New(env *Env, dir string, base storage.Offset, st Settings) *Segment {
-	s := &Segment{env: env, Base: base, dir: dir, own: st.Own, interval: max(st.IndexInterval, 0), maxIndex: st.MaxIndexBytes}
+	s := &Segment{env: env, Base: base, dir: dir, suffix: st.Suffix, own: st.Own, interval: max(st.IndexInterval, 0), maxIndex: st.MaxIndexBytes}
 	s.log, s.idx, s.tidx = s.path(state.ExtLog), s.path(state.ExtIndex), s.path(state.ExtTimeIndex)
 	s.sums.init()
 	s.indexes.init()
 	return s
 }
 
-func (s *Segment) path(ext string) string { return filepath.Join(s.dir, state.FileName(s.Base, ext)) }
+func (s *Segment) path(ext string) string {
+	return filepath.Join(s.dir, state.FileName(s.Base, ext)+s.suffix)
+}
 
 // Path returns the name of the .log file.
 func (s *Segment) Path() string { return s.log }

@@ -85,3 +85,10 @@ func (s *Segment) sync(path string) error {
 	defer h.Unpin()
 	return h.Sync()
 }
+
+// ForgetFiles lets go of cached descriptors of files that are gone, or others under the same names now.
+func (s *Segment) ForgetFiles() {
+	for _, path := range []string{s.log, s.idx, s.tidx} {
+		s.env.Files.Forget(path)
+	}
+}

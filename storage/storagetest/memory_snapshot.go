@@ -3,6 +3,7 @@ package storagetest
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/logmount/logmount/storage"
 )
@@ -20,6 +21,9 @@ func (s *memSnapshot) Start() storage.Offset { return s.start }
 
 // End implements storage.Snapshot.
 func (s *memSnapshot) End() storage.Offset { return s.end }
+
+// Unchanged implements storage.Snapshot. The model is never truncated.
+func (s *memSnapshot) Unchanged(uint64) storage.Offset { return math.MaxInt64 }
 
 // Generation implements storage.Snapshot.
 func (s *memSnapshot) Generation() uint64 { return s.generation }

@@ -1,0 +1,72 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/segment"
+)
+
+// committed is what read_committed needs to know of a log. It is nil where aborted transactions are shown.
+type committed struct {
+	txns segment.Txns
+	upTo storage.Offset // batches below it are in txns
+}
+
+// note takes the batches of s that are new since the last call.
+func (c *committed) note(ctx context.Context, s *snapshot) error {
+	if c.upTo >= s.end {
+		return nil
+	}
+	next := c.txns.Clone()
+	for i := s.find(c.upTo); i < s.len(); i++ {
+		v := s.at(i)
+		pos, err := v.StartOf(c.upTo)
+		if err != nil {
+			return err
+		}
+		if err := v.AddTransactions(ctx, next, pos, max(v.Base, c.upTo)); err != nil {
+			return err
+		}
+	}
+	c.txns, c.upTo = *next, s.end
+	return nil
+}
+
+// again starts from the beginning, because what was noted is not in the log any more.
+func (c *committed) again() { *c = committed{} }
+
+// of returns s as read_committed shows it: without the data of aborted transactions, and ending at the last stable offset.
+func (c *committed) of(s *snapshot) (*snapshot, error) {
+	stable := c.txns.Stable(s.end)
+	hidden := segment.Hide(c.txns.Aborted())
+	if stable >= s.end && hidden == nil {
+		return s, nil
+	}
+	r := *s
+	r.end = max(min(stable, s.end), s.start)
+	last := s.find(r.end)
+	r.closed = nil
+	for i := 0; i <= last; i++ {
+		v, err := s.at(i).Committed(hidden, r.end)
+		if err != nil {
+			return nil, err
+		}
+		if i == last {
+			r.active = v
+		} else {
+			r.closed = append(r.closed, &v)
+		}
+	}
+	return &r, nil
+}
+
+// openTransaction returns why a log with an open transaction takes no appends under read_committed: its reader would not see them.
+func (l *Log) openTransaction(s *snapshot) error {
+	stable := l.committed.txns.Stable(s.end)
+	if stable >= s.end {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: a transaction is open from offset %d on, and isolation=read_committed ends there", l.o.TP, storage.ErrReadOnly, stable)
+}

@@ -1,0 +1,374 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/segment"
+	"github.com/logmount/logmount/storage/state"
+	"github.com/logmount/logmount/storage/vfs"
+)
+
+const (
+	// settled is how long a directory must have been unchanged for its modification time to tell a change: clocks of file systems are coarse.
+	settled = 2 * time.Second
+	// swapWait is how long a directory may look as if a compaction were being swapped in before that is taken for what a crash left.
+	swapWait = time.Second
+	swapStep = 5 * time.Millisecond
+	// reindexBytes is how much a log grows before its index is looked at again.
+	reindexBytes = 1 << 20
+	// trailKept is how many places of a growing log are remembered to tell how much of it was cut.
+	trailKept = 1024
+)
+
+// observer follows a log that somebody else writes. It distrusts it: each look checks that what was seen before is still there.
+type observer struct {
+	gate chan struct{} // held during a look; guards what follows
+
+	dir     vfs.FileInfo // as it was when it was last listed
+	dirAt   time.Time
+	file    vfs.FileInfo // the active segment's log, as it was last seen
+	inodes  map[storage.Offset]uint64
+	trail   []segment.Footprint // batches at the end of what was seen, ascending
+	whole   *snapshot           // what is in the files, before isolation
+	cuts    []cut
+	indexed storage.Pos // size of the active log when its index was last looked at
+	swapped string      // a listing that stayed unstable for as long as one may
+}
+
+// cut is a truncation: what lay at or above offset before that generation is gone or another.
+type cut struct {
+	generation uint64
+	offset     storage.Offset
+}
+
+func newObserver() *observer { return &observer{gate: make(chan struct{}, 1)} }
+
+// Look brings the snapshot up to what is in the directory now. It does nothing for a log that is not followed.
+func (l *Log) Look(ctx context.Context) error {
+	o := l.observer
+	if o == nil {
+		return nil
+	}
+	select {
+	case o.gate <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-o.gate }()
+	before := l.snap.Load()
+	if err := l.look(ctx); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", l.o.Dir, storage.ErrPartitionNotFound)
+		}
+		return err
+	}
+	if l.snap.Load() != before {
+		l.watch.wake()
+	}
+	return nil
+}
+
+func (l *Log) look(ctx context.Context) error {
+	o := l.observer
+	now := l.env.Now()
+	dir, err := l.env.FS.Stat(l.o.Dir)
+	if err != nil {
+		return err
+	}
+	same := o.whole != nil && dir.Ino == o.dir.Ino && dir.Modified == o.dir.Modified && o.dirAt.Sub(time.Unix(0, dir.Modified)) > settled
+	if same {
+		file, err := l.env.FS.Stat(o.whole.active.Path())
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case file == o.file:
+			return l.moveStart()
+		case file.Ino == o.file.Ino:
+			if err := l.moveStart(); err != nil {
+				return err
+			}
+			return l.grow(ctx, file)
+		}
+	}
+	list, err := l.listStable(ctx)
+	if err != nil {
+		return err
+	}
+	o.dir, o.dirAt = dir, now
+	return l.relist(ctx, list)
+}
+
+// moveStart takes a log start that was checkpointed since.
+func (l *Log) moveStart() error {
+	s := l.observer.whole
+	start := min(max(l.logStart(), s.at(0).Base), s.end)
+	if start <= s.start {
+		return nil
+	}
+	n := *s
+	n.start, n.generation = start, s.generation+1
+	return l.publish(context.Background(), &n)
+}
+
+func (l *Log) logStart() storage.Offset {
+	if l.o.LogStartNow != nil {
+		return l.o.LogStartNow()
+	}
+	return l.o.LogStart
+}
+
+// listStable lists the directory. One that looks as if a compaction were being swapped in is looked at again until it does not; if it stays like that,
+// somebody was killed there, and the view is that of the log as its owner would load it.
+func (l *Log) listStable(ctx context.Context) ([]found, error) {
+	for waited := time.Duration(0); ; waited += swapStep {
+		entries, err := l.env.FS.ReadDir(l.o.Dir)
+		if err != nil {
+			return nil, err
+		}
+		key := ""
+		if unstable(entries) {
+			key = entriesKey(entries)
+		}
+		if key == l.observer.swapped || key == "" || waited >= swapWait || l.env.Sleep == nil {
+			l.observer.swapped = key
+			return l.listed(ctx, entries)
+		}
+		if err := l.env.Sleep(ctx, swapStep); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func entriesKey(entries []vfs.DirEntry) string {
+	var b strings.Builder
+	for _, e := range entries {
+		b.WriteString(e.Name)
+		b.WriteByte('/')
+	}
+	return b.String()
+}
+
+// unstable reports whether a listing holds files on their way in, or a log without its index.
+func unstable(entries []vfs.DirEntry) bool {
+	logs, indexes := map[storage.Offset]bool{}, map[storage.Offset]bool{}
+	for _, e := range entries {
+		base, ext, suffix, ok := state.ParseFileName(e.Name)
+		switch {
+		case !ok:
+		case suffix == state.SuffixSwap || suffix == state.SuffixCleaned:
+			return true
+		case suffix == "" && ext == state.ExtLog:
+			logs[base] = true
+		case suffix == "" && ext == state.ExtIndex:
+			indexes[base] = true
+		}
+	}
+	for base := range logs {
+		if !indexes[base] {
+			return true
+		}
+	}
+	return false
+}
+
+// relist compares the listing with what was seen and publishes what has become of it. Segments whose file is the same stay the same.
+func (l *Log) relist(ctx context.Context, list []found) error {
+	o, old := l.observer, l.observer.whole
+	if old == nil || len(list) == 0 {
+		return l.showAll(ctx, list)
+	}
+	n := *old
+	rewritten := false
+	for i := range list {
+		j := old.find(list[i].seg.Base)
+		was := old.at(j)
+		if was.Base != list[i].seg.Base || was.Path() != list[i].seg.Path() {
+			continue
+		}
+		if o.inodes[was.Base] == list[i].ino {
+			list[i].seg = was.Segment
+		} else {
+			rewritten = true
+			was.ForgetFiles()
+		}
+	}
+	l.forgetGone(list, old)
+	if list[0].seg.Base > old.at(0).Base || rewritten || list[len(list)-1].seg.Base < old.active.Base {
+		n.generation++
+	}
+	last := &list[len(list)-1]
+	if last.seg == old.active.Segment { // grown at most
+		n.closed = l.closedAgain(list, old)
+		o.remember(list)
+		n.start = max(l.logStart(), list[0].seg.Base)
+		if err := l.publish(ctx, &n); err != nil {
+			return err
+		}
+		return l.grow(ctx, last.info)
+	}
+	v, err := last.seg.Tail(ctx, last.size)
+	if err != nil {
+		return err
+	}
+	n.closed, n.active, n.end = l.closedAgain(list, old), v, v.Next
+	if n.end < old.end {
+		n.generation++
+		o.cuts = append(o.cuts, cut{n.generation, n.end})
+		if l.committed != nil {
+			l.committed.again()
+		}
+	}
+	n.start = min(max(l.logStart(), list[0].seg.Base), n.end)
+	n.modified = last.modified
+	o.remember(list)
+	o.file, o.trail, o.indexed = last.info, nil, v.Size
+	if err := l.leaveTrail(&n); err != nil {
+		return err
+	}
+	return l.publish(ctx, &n)
+}
+
+// forgetGone lets go of the files of segments that are no longer there.
+func (l *Log) forgetGone(list []found, old *snapshot) {
+	there := make(map[storage.Offset]bool, len(list))
+	for _, f := range list {
+		there[f.seg.Base] = true
+	}
+	for i := range old.len() {
+		if v := old.at(i); !there[v.Base] {
+			v.ForgetFiles()
+		}
+	}
+}
+
+// closedAgain returns the views of all segments but the last, the old ones where nothing has changed.
+func (l *Log) closedAgain(list []found, old *snapshot) []*segment.View {
+	views := closedViews(list)
+	for i, v := range views {
+		was := old.at(old.find(v.Base))
+		if was.Segment != v.Segment {
+			continue
+		}
+		if !was.Tail && was.Size == v.Size && was.Next == v.Next {
+			views[i] = was
+			continue
+		}
+		v.ForgetIndexes() // it has been closed since
+	}
+	return views
+}
+
+func (o *observer) remember(list []found) {
+	o.inodes = make(map[storage.Offset]uint64, len(list))
+	for _, f := range list {
+		o.inodes[f.seg.Base] = f.ino
+	}
+}
+
+// grow takes what was appended to the active segment. What is not whole yet is left for the next look.
+func (l *Log) grow(ctx context.Context, file vfs.FileInfo) error {
+	o, s := l.observer, l.observer.whole
+	ok, err := l.trailHolds(file)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return l.truncated(ctx, file)
+	}
+	v, added, err := s.active.Grow(ctx, storage.Pos(file.Size))
+	if err != nil {
+		return err
+	}
+	o.file = file
+	if v.Size == s.active.Size {
+		return nil
+	}
+	o.trail = append(o.trail, added...)
+	if n := len(o.trail) - trailKept; n > 0 {
+		o.trail = append([]segment.Footprint{}, o.trail[n:]...)
+	}
+	if v.Size-o.indexed > reindexBytes { // the index has grown too
+		v.ForgetIndexes()
+		o.indexed = v.Size
+	}
+	n := *s
+	n.active, n.end, n.modified = v, v.Next, file.Modified/1e6
+	return l.publish(ctx, &n)
+}
+
+// leaveTrail remembers the last batch of a snapshot.
+func (l *Log) leaveTrail(s *snapshot) error {
+	b, ok, err := s.active.Last()
+	if err == nil && ok {
+		l.observer.trail = []segment.Footprint{b}
+	}
+	return err
+}
+
+// trailHolds reports whether the last batch that was seen is still where it was.
+func (l *Log) trailHolds(file vfs.FileInfo) (bool, error) {
+	o := l.observer
+	if storage.Pos(file.Size) < o.whole.active.Size {
+		return false, nil
+	}
+	if len(o.trail) == 0 {
+		return true, nil
+	}
+	return l.sees(o.trail[len(o.trail)-1])
+}
+
+func (l *Log) sees(f segment.Footprint) (bool, error) {
+	b, ok, err := l.observer.whole.active.At(f.Pos)
+	return err == nil && ok && b == f, err
+}
+
+// truncated publishes a log whose end was cut, and perhaps written anew. Nobody can say where exactly: at the latest behind the last batch that is as it was.
+func (l *Log) truncated(ctx context.Context, file vfs.FileInfo) error {
+	o, s := l.observer, l.observer.whole
+	keep := 0
+	for i := len(o.trail) - 1; i >= 0; i-- {
+		ok, err := l.sees(o.trail[i])
+		if err != nil {
+			return err
+		}
+		if ok {
+			keep = i + 1
+			break
+		}
+	}
+	at := s.active.Base
+	if keep > 0 {
+		at = o.trail[keep-1].Next
+	}
+	seg := l.newSegment(s.active.Base)
+	v, err := seg.Tail(ctx, storage.Pos(file.Size))
+	if err != nil {
+		return err
+	}
+	n := *s
+	n.active, n.end, n.modified = v, max(v.Next, n.start), file.Modified/1e6
+	n.generation++
+	o.cuts = append(o.cuts, cut{n.generation, at})
+	o.file, o.trail, o.indexed = file, nil, v.Size
+	if l.committed != nil {
+		l.committed.again()
+	}
+	if err := l.leaveTrail(&n); err != nil {
+		return err
+	}
+	return l.publish(ctx, &n)
+}
+
+// publish makes a new state of the files known.
+func (l *Log) publish(ctx context.Context, s *snapshot) error {
+	l.observer.whole = s
+	s.cuts = l.observer.cuts
+	return l.show(ctx, s)
+}

@@ -77,7 +77,7 @@ Exit status: 0 fine, 1 damage found, 2 could not do it.`,
 	root.SuggestionsMinimumDistance = 2
 	root.SetVersionTemplate("{{.Version}}\n")
 	o.register(root.Flags())
-	root.AddCommand(newMountCmd(), newUmountCmd(), newTopicsCmd(), newOffsetsCmd(), newVersionCmd())
+	root.AddCommand(newMountCmd(), newUmountCmd(), newTopicsCmd(), newOffsetsCmd(), newVerifyCmd(), newVersionCmd())
 	return root
 }
 

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/logmount/logmount/storage/inspect"
+	"github.com/logmount/logmount/storage/local"
+	"github.com/logmount/logmount/storage/vfs"
+)
+
+func newVerifyCmd() *cobra.Command {
+	var asJSON, adopt, quiet bool
+	var jobs int
+	c := &cobra.Command{
+		Use:   "verify DATA [TOPIC[-PARTITION]...]",
+		Short: "Check every batch, index and checkpoint of a log directory",
+		Long: `Check all that can be told of a log directory without a second copy of it: every batch
+and record, the files beside the logs against them, checkpoints, leader epochs, producer
+snapshots and names. It writes nothing and needs no lock; a directory that is in use is
+checked as it is while it is read.
+
+A finding is damage, or a notice: something that does no harm, or that the next start puts
+right, such as the torn end of a log that was not closed in order. With --json each finding
+is one JSON object on a line, with the fields path (below DATA), pos, end (the damaged bytes
+are pos up to end), offset, next (the offset at which the log goes on), what, severity,
+detail and repair; the last line holds the summary.
+
+--adopt also finds what would hurt a broker that is given the directory.
+
+Exit status: 0 nothing but notices, 1 damage, 2 something could not be checked.`,
+		Example: `  logmount verify /srv/log
+  logmount verify /srv/log orders payments-3 --json | jq -r 'select(.severity=="damage") | .path'
+  logmount verify /var/lib/kafka/data orders --adopt`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("no log directory given; the form is: logmount verify DATA [TOPIC[-PARTITION]...]")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			data, err := dataPath(args[0])
+			if err != nil {
+				return err
+			}
+			opt := inspect.VerifyOptions{Select: args[1:], Adopt: adopt, Jobs: jobs, Config: knownConfig}
+			out := verifyOutput{w: c.OutOrStdout(), data: args[0], json: asJSON, quiet: quiet}
+			return runVerify(c, data, opt, &out)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object per finding, and one with the summary at the end")
+	c.Flags().BoolVar(&adopt, "adopt", false, "also find what would hurt a broker that adopts the directory")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print no notices")
+	c.Flags().IntVar(&jobs, "jobs", 0, "segments that are read at once (default the number of processors)")
+	return c
+}
+
+// knownConfig says whether a mount takes a topic's settings.
+func knownConfig(values map[string]string) error {
+	_, err := local.ParseConfig(values)
+	return err
+}
+
+func runVerify(c *cobra.Command, data string, opt inspect.VerifyOptions, out *verifyOutput) error {
+	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	bar := newProgress(c.ErrOrStderr(), "verifying")
+	if bar != nil {
+		opt.Progress = bar.set
+		out.before = bar.clear
+	}
+	sum, err := inspect.Verify(ctx, vfs.OS(), data, opt, out.finding)
+	bar.finish()
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil || sum.Partitions > 0 {
+		out.summary(sum, err)
+	}
+	switch {
+	case err != nil:
+		return err
+	case out.err != nil:
+		return out.err
+	case sum.Damage > 0:
+		return &exitError{code: exitDamage}
+	}
+	return nil
+}
+
+// verifyOutput prints findings as they come.
+type verifyOutput struct {
+	w      io.Writer
+	data   string // as the caller spelt it
+	json   bool
+	quiet  bool
+	before func() // called before something is printed; may be nil
+	err    error  // the first that the writer gave
+}
+
+func (o *verifyOutput) finding(f inspect.Finding) {
+	if o.quiet && f.Severity == inspect.Notice {
+		return
+	}
+	if o.json {
+		o.line(f)
+		return
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s: %s", f.Severity, f.What, filepath.Join(o.data, f.Path))
+	switch {
+	case f.End > 0:
+		fmt.Fprintf(&b, " bytes %d to %d", f.Pos, f.End)
+	case f.Pos > 0:
+		fmt.Fprintf(&b, " byte %d", f.Pos)
+	}
+	if f.Offset >= 0 {
+		fmt.Fprintf(&b, " offset %d", f.Offset)
+	}
+	fmt.Fprintf(&b, ": %s", oneLine(f.Detail))
+	if f.Next >= 0 && f.End > 0 {
+		fmt.Fprintf(&b, "; the log goes on at offset %d", f.Next)
+	}
+	if f.Repair != "" {
+		fmt.Fprintf(&b, " (%s)", oneLine(f.Repair))
+	}
+	o.print(b.String())
+}
+
+// summary prints what everything adds up to. err is what kept something from being verified.
+func (o *verifyOutput) summary(s inspect.Summary, err error) {
+	if o.json {
+		o.line(struct {
+			Summary  inspect.Summary `json:"summary"`
+			Complete bool            `json:"complete"`
+		}{s, err == nil})
+		return
+	}
+	verdict := "no damage"
+	if s.Damage > 0 {
+		verdict = fmt.Sprintf("%d findings of damage", s.Damage)
+	}
+	if err != nil {
+		verdict += ", not complete"
+	}
+	o.print(fmt.Sprintf("%s: %d partitions, %d segments, %d batches, %d records, %d bytes: %s, %d notices",
+		o.data, s.Partitions, s.Segments, s.Batches, s.Records, s.Bytes, verdict, s.Notices))
+}
+
+// line prints v as JSON on one line. Nothing is escaped that JSON does not require.
+func (o *verifyOutput) line(v any) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		o.keep(err)
+		return
+	}
+	o.print(strings.TrimSuffix(b.String(), "\n"))
+}
+
+func (o *verifyOutput) print(s string) {
+	if o.before != nil {
+		o.before()
+	}
+	_, err := fmt.Fprintln(o.w, s)
+	o.keep(err)
+}
+
+func (o *verifyOutput) keep(err error) {
+	if o.err == nil {
+		o.err = err
+	}
+}

@@ -43,10 +43,11 @@ func (t *Tree) configJSON() map[string]any {
 	for name, value := range t.opts.Settings {
 		config[name] = value
 	}
-	config["data"] = t.engine.Info().Data
+	info := t.engine.Info()
+	config["data"] = info.Data
 	config["read_only"] = t.opts.ReadOnly
 	config["batch.size"] = t.opts.BatchSize
-	config["isolation"] = "read_uncommitted"
+	config["isolation"] = info.Isolation()
 	config["time_zone"] = t.opts.Location.String()
 	if t.opts.UID != nil {
 		config["uid"] = *t.opts.UID
@@ -70,6 +71,7 @@ type mountStatus struct {
 	Mountpoint   string    `json:"mountpoint,omitempty"`
 	Writable     bool      `json:"writable"`
 	Reason       string    `json:"reason,omitempty"` // why it is not writable
+	Isolation    string    `json:"isolation"`
 	Stopping     bool      `json:"stopping"`
 
 	Open    openStatus           `json:"open"`
@@ -98,7 +100,7 @@ func (t *Tree) statusJSON() mountStatus {
 	info := t.engine.Info()
 	s := mountStatus{
 		PID: os.Getpid(), PIDNamespace: pidNamespace(), Version: t.opts.Version, Started: t.started.UTC(), Data: info.Data,
-		Mountpoint: t.opts.Settings["mountpoint"], Writable: info.Writable, Reason: info.Reason, Stopping: t.stopping.Load(),
+		Mountpoint: t.opts.Settings["mountpoint"], Writable: info.Writable, Reason: info.Reason, Isolation: info.Isolation(), Stopping: t.stopping.Load(),
 		Reports: t.reports.Total(), Engine: t.engine.Status(),
 	}
 	if t.opts.ReadOnly {

@@ -82,7 +82,7 @@ func TestControlFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.PID != os.Getpid() || s.Version != "1.2.3" || !s.Started.Equal(start) || s.Writable || s.Reason == "" || s.Reports != 1 || s.Engine.Topics != 1 ||
-		s.Engine.Partitions != 2 || s.Mountpoint != "/mnt/<o>" || s.Stopping {
+		s.Engine.Partitions != 2 || s.Mountpoint != "/mnt/<o>" || s.Stopping || s.Isolation != storage.ReadUncommitted {
 		t.Errorf("status: got %+v", s)
 	}
 	tree.Shutdown(t.Context())

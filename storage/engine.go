@@ -30,6 +30,12 @@ type Engine interface {
 	Close() error
 }
 
+// Roomy is implemented by an engine whose logs lie on a file system. It is apart from Engine because others, of which a cluster is one, have nothing to say.
+type Roomy interface {
+	// Room tells how much room there is now. It asks the file system.
+	Room(ctx context.Context) (Room, error)
+}
+
 // Partition is one log. All methods may be called by many goroutines at once.
 type Partition interface {
 	// Snapshot returns the newest state. It is never older than an append or a deletion that has returned.

@@ -132,6 +132,28 @@ type EngineInfo struct {
 	UID, GID uint32
 	Mode     uint32 // permission bits of directories
 	Modified time.Time
+	// Committed says that what aborted transactions wrote is hidden and that logs end at their last stable offset (isolation read_committed).
+	Committed bool
+}
+
+// Isolation returns Kafka's word for what is shown of transactions.
+func (i EngineInfo) Isolation() string {
+	if i.Committed {
+		return ReadCommitted
+	}
+	return ReadUncommitted
+}
+
+// The isolation levels, in Kafka's words.
+const (
+	ReadCommitted   = "read_committed"
+	ReadUncommitted = "read_uncommitted"
+)
+
+// Room is the room on the file system that holds an engine's logs, in bytes.
+type Room struct {
+	Total, Free int64
+	Avail       int64 // to the process that asks
 }
 
 // PartitionStatus is the state of one partition that has been looked at.

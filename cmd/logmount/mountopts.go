@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/logmount/logmount/storage"
 )
 
 // mountOptions is what -o says.
@@ -14,6 +16,7 @@ type mountOptions struct {
 	uid, gid   *uint32
 	umask      *uint32
 	batchSize  int
+	committed  bool     // isolation=read_committed
 	flags      []string // options of the kernel's that are handed on
 	given      []string // as given, without the ones that mount(8) passes for itself; for .logmount/config and for the daemon's arguments
 }
@@ -28,7 +31,7 @@ const (
 )
 
 // knownOptions is what the error about an unknown option lists.
-const knownOptions = "ro, rw, allow_other, uid=N, gid=N, umask=OCTAL, batch.size=BYTES"
+const knownOptions = "ro, rw, allow_other, uid=N, gid=N, umask=OCTAL, batch.size=BYTES, isolation=read_uncommitted|read_committed"
 
 // ignoredOptions are those that mount(8) and /etc/fstab carry for themselves and for systemd, and those of the kernel that say what is so anyway
 // (every mount is nosuid and nodev).
@@ -79,7 +82,7 @@ func (o *mountOptions) set(opt string) (err error) {
 		return nil
 	}
 	switch name {
-	case "uid", "gid", "umask", "batch.size":
+	case "uid", "gid", "umask", "batch.size", "isolation":
 		if !has || value == "" {
 			return fmt.Errorf("option %s needs a value: %s=…", name, name)
 		}
@@ -104,6 +107,13 @@ func (o *mountOptions) set(opt string) (err error) {
 			return fmt.Errorf("option batch.size=%s: not a number of bytes from %d to %d", value, minBatchSize, maxBatchSize)
 		}
 		o.batchSize = n
+	case "isolation":
+		switch value {
+		case storage.ReadCommitted, storage.ReadUncommitted:
+			o.committed = value == storage.ReadCommitted
+		default:
+			return fmt.Errorf("option isolation=%s: %s (the default) or %s", value, storage.ReadUncommitted, storage.ReadCommitted)
+		}
 	}
 	return err
 }

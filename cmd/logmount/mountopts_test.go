@@ -21,6 +21,8 @@ func TestParseMountOptions(t *testing.T) {
 		{name: "ids", in: []string{"uid=7,gid=0"}, want: mountOptions{uid: u(7), gid: u(0), batchSize: defaultBatchSize, given: []string{"uid=7", "gid=0"}}},
 		{name: "umask is octal", in: []string{"umask=027"}, want: mountOptions{umask: u(0o27), batchSize: defaultBatchSize, given: []string{"umask=027"}}},
 		{name: "batch size, repeated -o", in: []string{"batch.size=1024", "allow_other"}, want: mountOptions{allowOther: true, batchSize: 1024, given: []string{"batch.size=1024", "allow_other"}}},
+		{name: "isolation", in: []string{"isolation=read_committed"}, want: mountOptions{committed: true, batchSize: defaultBatchSize, given: []string{"isolation=read_committed"}}},
+		{name: "the last isolation", in: []string{"isolation=read_committed,isolation=read_uncommitted"}, want: mountOptions{batchSize: defaultBatchSize, given: []string{"isolation=read_committed", "isolation=read_uncommitted"}}},
 		{name: "empty parts", in: []string{",,ro,", ""}, want: mountOptions{readOnly: true, batchSize: defaultBatchSize, given: []string{"ro"}}},
 	}
 	same := func(a, b *uint32) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
@@ -30,7 +32,7 @@ func TestParseMountOptions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.readOnly != tt.want.readOnly || got.allowOther != tt.want.allowOther || got.batchSize != tt.want.batchSize ||
+			if got.readOnly != tt.want.readOnly || got.allowOther != tt.want.allowOther || got.batchSize != tt.want.batchSize || got.committed != tt.want.committed ||
 				!same(got.uid, tt.want.uid) || !same(got.gid, tt.want.gid) || !same(got.umask, tt.want.umask) || !slices.Equal(got.given, tt.want.given) || !slices.Equal(got.flags, tt.want.flags) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
@@ -51,6 +53,8 @@ func TestParseMountOptionsRefuses(t *testing.T) {
 		{"uid=4294967295", "not a numeric id"},
 		{"umask=89", "not an octal number"},
 		{"umask=7777", "not an octal number"},
+		{"isolation", "needs a value"},
+		{"isolation=serializable", "read_uncommitted (the default) or read_committed"},
 		{"batch.size=0", "not a number of bytes"},
 		{"batch.size=1e6", "not a number of bytes"},
 		{"batch.size=99999999999999999999", "not a number of bytes"},

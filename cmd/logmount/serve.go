@@ -29,6 +29,7 @@ func serve(ctx context.Context, r mountRequest, log *slog.Logger, hangup bool, r
 	o := engineOptions(r.data, r.opts.readOnly, log)
 	o.Report = reports.Add
 	o.Create = r.create
+	o.Committed = r.opts.committed
 	already := mountsOf(r.data)
 	if len(already) == 0 {
 		o.LockWait = lockWait // who holds the lock without a mount is letting go of it

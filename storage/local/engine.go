@@ -64,6 +64,7 @@ func (e *Engine) Info() storage.EngineInfo {
 	at := e.seen.info
 	info := storage.EngineInfo{
 		Data: e.o.Dir, Writable: e.writable, Reason: e.reason, UID: at.UID, GID: at.GID, Mode: uint32(at.Mode.Perm()), Modified: timeOf(at.Modified),
+		Committed: e.o.Committed,
 	}
 	if e.refused != nil {
 		info.Writable, info.Reason = false, reasonOf(e.refused)

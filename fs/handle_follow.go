@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"syscall"
@@ -70,9 +71,10 @@ type followHandle struct {
 }
 
 type followed struct {
-	p    *part
-	cur  storage.Cursor
-	stop func()
+	p          *part
+	cur        storage.Cursor
+	generation uint64 // of the log when following began
+	stop       func()
 }
 
 // attach adds partitions that are not followed yet: at first from their ends, those that come later from their beginnings.
@@ -103,7 +105,7 @@ func (h *followHandle) attach(ctx context.Context, first bool) error {
 		if first {
 			from = s.End()
 		}
-		f := &followed{p: p, cur: s.Records(from), stop: stop}
+		f := &followed{p: p, cur: s.Records(from), generation: s.Generation(), stop: stop}
 		h.parts[i] = f
 		h.order = append(h.order, f)
 	}
@@ -187,6 +189,9 @@ func (h *followHandle) drainOne(ctx context.Context, f *followed, dest []byte) (
 	s, err := f.p.Snapshot(ctx)
 	if err != nil {
 		return 0, err
+	}
+	if cut := s.Unchanged(f.generation); f.cur.Offset() > cut {
+		return 0, fmt.Errorf("%s from offset %d on: %w: the log was cut there", f.p.tp, cut, storage.ErrOffsetGone)
 	}
 	f.cur.Advance(s)
 	n := 0

@@ -113,6 +113,10 @@ func (h *readHandle) readAhead(ctx context.Context, s storage.Snapshot, n int) {
 // seek makes pos the place to read from. It reports false where that is at or behind the end.
 func (h *readHandle) seek(ctx context.Context, s storage.Snapshot, pos int64) (bool, error) {
 	h.inOrder = h.known && pos == h.pos
+	if cut, lost := h.n.view.lost(s); h.inOrder && lost && (h.cur == nil || h.cur.Offset() >= cut) {
+		h.inOrder = false
+		h.forget()
+	}
 	if h.inOrder {
 		if h.cur == nil {
 			h.cur = s.Records(h.next)

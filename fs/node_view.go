@@ -32,6 +32,7 @@ type viewNode struct {
 
 // newView makes the node for v and says what it is the same as: "" unless its bytes can never change.
 func (t *Tree) newView(ctx context.Context, p *part, s storage.Snapshot, v *view, tail bool) (*viewNode, string, error) {
+	v.generation = s.Generation()
 	n := &viewNode{t: t, p: p, view: v, tail: tail}
 	if v.format == format.Whole || !v.finished(s) {
 		return n, "", nil

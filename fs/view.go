@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/logmount/logmount/fs/format"
@@ -26,6 +27,8 @@ type view struct {
 	format format.Format
 	from   storage.Offset
 	to     storage.Offset // openEnd, or the first offset that is not shown
+	// generation is the log's when the view was made.
+	generation uint64
 
 	mu     sync.Mutex // guards what follows; a leaf
 	anchor mark       // zero: the beginning
@@ -58,6 +61,18 @@ func (v *view) latestLocked() mark {
 		return mark{offset: v.from}
 	}
 	return v.anchor
+}
+
+// lost reports whether the log was cut below what the view has told of, and where: what it would show from there on is something else.
+func (v *view) lost(s storage.Snapshot) (cut storage.Offset, lost bool) {
+	cut = s.Unchanged(v.generation)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	known := v.latestLocked().offset
+	if v.whole {
+		known = max(known, v.to)
+	}
+	return cut, cut < known
 }
 
 // learn takes what became known: that in s the view ends at byte size. That makes a mark, unless it ends within a batch that is shown whole: counting
@@ -123,6 +138,10 @@ func (v *view) sizeNow(s storage.Snapshot) (n int64, exact bool) {
 
 // locate finds the record that holds byte pos, starting from whichever known mark is nearest; known is one more of them.
 func (v *view) locate(ctx context.Context, s storage.Snapshot, pos int64, known ...mark) (o storage.Offset, skip int64, err error) {
+	cut, lost := v.lost(s)
+	if lost {
+		return v.locateBelow(ctx, s, pos, cut)
+	}
 	if pos == 0 {
 		return v.from, 0, nil
 	}
@@ -148,4 +167,17 @@ func distance(a, b int64) int64 {
 // interrupted reports whether err says no more than that nobody waits for the answer.
 func interrupted(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, context.Canceled)
+}
+
+// locateBelow is locate in a log that was cut: only what lies below the cut can be found, counted from the beginning.
+func (v *view) locateBelow(ctx context.Context, s storage.Snapshot, pos int64, cut storage.Offset) (o storage.Offset, skip int64, err error) {
+	if o = v.from; pos > 0 && v.from >= s.Start() && v.from < cut {
+		if o, skip, err = s.Locate(ctx, v.format.Measure(), v.from, pos); err != nil {
+			return 0, 0, err
+		}
+	}
+	if o >= cut || v.from < s.Start() {
+		return 0, 0, fmt.Errorf("offset %d and what followed it: %w: the log was cut there", cut, storage.ErrOffsetGone)
+	}
+	return o, skip, nil
 }

@@ -92,6 +92,7 @@ func BenchmarkReadMillion(b *testing.B) {
 }
 
 func benchmarkAppend(b *testing.B, n, size int) {
+	b.Helper()
 	l := openOnDisk(b)
 	recs := benchLines(n, size)
 	b.SetBytes(int64(n * size))

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/logmount/logmount/storage"
 )
 
 // node is what an inode stands for. It is immutable or locks for itself.
@@ -331,8 +333,22 @@ func (r *rawFS) FsyncDir(cancel <-chan struct{}, input *fuse.FsyncIn) fuse.Statu
 	return r.t.status("fsync", in, d.sync(request(cancel, &input.InHeader)))
 }
 
-// StatFs implements fuse.RawFileSystem. Free room is not ours to tell; 0 blocks is what df(1) leaves out.
-func (r *rawFS) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
-	out.Bsize, out.Frsize, out.NameLen = 4096, 4096, 255
+// statBlock is the unit in which df(1) is told about room.
+const statBlock = 4096
+
+// StatFs implements fuse.RawFileSystem. It tells the room where the logs are; where an engine cannot tell, there are 0 blocks, which df(1) leaves out.
+func (r *rawFS) StatFs(cancel <-chan struct{}, h *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
+	out.Bsize, out.Frsize, out.NameLen = statBlock, statBlock, 255
+	e, ok := r.t.engine.(storage.Roomy)
+	if !ok {
+		return fuse.OK
+	}
+	room, err := e.Room(request(cancel, h))
+	if err != nil {
+		return fuse.OK // who asks wants to know that the mount answers
+	}
+	out.Blocks, out.Bfree, out.Bavail = blocks(room.Total), blocks(room.Free), blocks(room.Avail)
 	return fuse.OK
 }
+
+func blocks(bytes int64) uint64 { return uint64(max(bytes, 0)) / statBlock }

@@ -1,14 +1,19 @@
 package fs
 
 import (
+	"context"
 	"encoding/binary"
 	"maps"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/storagetest"
 )
 
 // TestRefusals: what is never done is EPERM, so that nothing looks like a broken disk and nothing is remembered as not implemented.
@@ -223,4 +228,39 @@ func TestStart(t *testing.T) {
 	}
 	d.close()
 	k.wantRead("orders/0/end", "104\n")
+}
+
+// disk is an engine that lies on a file system.
+type disk struct {
+	*storagetest.Memory
+	room storage.Room
+	err  error
+}
+
+// Room implements storage.Roomy.
+func (d *disk) Room(context.Context) (storage.Room, error) { return d.room, d.err }
+
+func TestStatFs(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		engine storage.Engine
+		want   fuse.StatfsOut
+	}{
+		{"an engine that cannot tell", storagetest.NewMemory(), fuse.StatfsOut{}},
+		{"a disk", &disk{Memory: storagetest.NewMemory(), room: storage.Room{Total: 10 << 20, Free: 3*4096 + 1, Avail: 4096}}, fuse.StatfsOut{Blocks: 2560, Bfree: 3, Bavail: 1}},
+		{"a disk that fails", &disk{Memory: storagetest.NewMemory(), err: syscall.EIO}, fuse.StatfsOut{}},
+		{"a disk that says nonsense", &disk{Memory: storagetest.NewMemory(), room: storage.Room{Total: -1, Free: -1, Avail: -1}}, fuse.StatfsOut{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tree := NewTree(c.engine, Options{Now: time.Now})
+			var got fuse.StatfsOut
+			if st := tree.raw.StatFs(nil, &fuse.InHeader{}, &got); st != fuse.OK {
+				t.Fatal(st)
+			}
+			c.want.Bsize, c.want.Frsize, c.want.NameLen = 4096, 4096, 255
+			if got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
 }

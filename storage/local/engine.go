@@ -55,7 +55,10 @@ type topic struct {
 	parts map[int32]*part
 }
 
-var _ storage.Engine = (*Engine)(nil)
+var (
+	_ storage.Engine = (*Engine)(nil)
+	_ storage.Roomy  = (*Engine)(nil)
+)
 
 // Info implements storage.Engine.
 func (e *Engine) Info() storage.EngineInfo {
@@ -70,6 +73,21 @@ func (e *Engine) Info() storage.EngineInfo {
 		info.Writable, info.Reason = false, reasonOf(e.refused)
 	}
 	return info
+}
+
+// Room implements storage.Roomy.
+func (e *Engine) Room(ctx context.Context) (storage.Room, error) {
+	if ctx.Err() != nil {
+		return storage.Room{}, context.Cause(ctx)
+	}
+	if err := e.open(); err != nil {
+		return storage.Room{}, err
+	}
+	u, err := e.o.FS.Usage(e.o.Dir)
+	if err != nil {
+		return storage.Room{}, fmt.Errorf("log directory: %w", err)
+	}
+	return storage.Room{Total: u.Total, Free: u.Free, Avail: u.Avail}, nil
 }
 
 // reasonOf is the text of an error without the words that ErrReadOnly adds.

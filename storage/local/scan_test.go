@@ -232,3 +232,20 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("the lock is still there: %v", err)
 	}
 }
+
+func TestRoom(t *testing.T) {
+	fsys := memfs.New()
+	e := mustOpen(t, testOptions(fsys))
+	u, err := fsys.Usage("/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := e.Room(t.Context())
+	if want := (storage.Room{Total: u.Total, Free: u.Free, Avail: u.Avail}); err != nil || got != want || got.Total <= 0 {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	mustClose(t, e)
+	if _, err := e.Room(t.Context()); !errors.Is(err, storage.ErrClosed) {
+		t.Errorf("closed: got %v", err)
+	}
+}

@@ -43,10 +43,19 @@ func (osFS) Usage(name string) (Usage, error) {
 	if unit <= 0 {
 		unit = int64(st.Bsize) //nolint:unconvert // as above
 	}
-	return Usage{
+	return usageOf(&st, unit, os.Geteuid() == 0), nil
+}
+
+// usageOf counts what a file system keeps for root as available to root: it is root's writes that succeed then.
+func usageOf(st *unix.Statfs_t, unit int64, root bool) Usage {
+	u := Usage{
 		Total: int64(st.Blocks) * unit, Free: int64(st.Bfree) * unit, Avail: int64(st.Bavail) * unit,
 		Files: int64(st.Files), FilesFree: int64(st.Ffree),
-	}, nil
+	}
+	if root {
+		u.Avail = u.Free
+	}
+	return u
 }
 
 func pathError(op, name string, err error) error {

@@ -80,6 +80,6 @@ func (i FileInfo) IsDir() bool { return i.Mode.IsDir() }
 
 // Usage is the room on a file system, in bytes and inodes.
 type Usage struct {
-	Total, Free, Avail int64 // Avail: to those who are not root
+	Total, Free, Avail int64 // Avail: to this process; what is kept for root counts for root
 	Files, FilesFree   int64
 }

@@ -116,6 +116,9 @@ func (t *Tree) statusJSON() mountStatus {
 	if s.Engine.List == nil {
 		s.Engine.List = []storage.PartitionStatus{} // a list is a list also when it is empty
 	}
+	if s.Engine.Aside == nil {
+		s.Engine.Aside = []storage.Aside{}
+	}
 	return s
 }
 

@@ -85,6 +85,9 @@ func TestControlFiles(t *testing.T) {
 		s.Engine.Partitions != 2 || s.Mountpoint != "/mnt/<o>" || s.Stopping || s.Isolation != storage.ReadUncommitted {
 		t.Errorf("status: got %+v", s)
 	}
+	if text := control(t, tree, "status"); !strings.Contains(text, `"aside": []`) {
+		t.Errorf("status: nothing is set aside: got %s", text)
+	}
 	tree.Shutdown(t.Context())
 	if err := json.Unmarshal([]byte(control(t, tree, "status")), &s); err != nil || !s.Stopping {
 		t.Errorf("after Shutdown: %v, %+v", err, s)

@@ -169,6 +169,15 @@ type PartitionStatus struct {
 	Writable      bool   `json:"writable"`
 	Reason        string `json:"reason,omitempty"`    // why it is not writable
 	Recovered     string `json:"recovered,omitempty"` // what recovery found and did
+	Remote        string `json:"remote,omitempty"`    // what of the log is not on this disk
+}
+
+// Aside is the directory of a log that is not shown because its name sets it aside.
+type Aside struct {
+	Path      string `json:"path"`
+	Kind      string `json:"kind"`  // delete: on its way out; stray: not wanted by the cluster; future: a copy that is to replace the log
+	Topic     string `json:"topic"` // a long one may have been cut short in the name
+	Partition int32  `json:"partition"`
 }
 
 // EngineStatus is what an engine tells about itself. Partitions not looked at yet are counted, not listed.
@@ -179,6 +188,11 @@ type EngineStatus struct {
 	OpenFiles  int               `json:"open_files"`
 	Clean      bool              `json:"clean_start"`
 	List       []PartitionStatus `json:"list"`
+	Aside      []Aside           `json:"aside"`
+	// Remote says that older segments of some topics may be kept in remote storage, which is not shown.
+	Remote bool `json:"remote_storage"`
+	// Missing counts the logs that checkpoints name and that are not there.
+	Missing int `json:"checkpointed_missing"`
 }
 
 // ParseOffset reads a decimal offset as file names and views spell it: digits only, no sign.

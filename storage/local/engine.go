@@ -235,25 +235,6 @@ func (e *Engine) parts() []*part {
 	return out
 }
 
-// Status implements storage.Engine.
-func (e *Engine) Status() storage.EngineStatus {
-	all := e.parts()
-	st := storage.EngineStatus{Topics: len(e.names()), Partitions: len(all), OpenFiles: e.files.Len(), Clean: e.startedClean(), List: []storage.PartitionStatus{}}
-	for _, p := range all {
-		if l := p.opened(); l != nil {
-			st.Opened++
-			st.List = append(st.List, l.Status())
-		}
-	}
-	return st
-}
-
-func (e *Engine) startedClean() bool {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.clean
-}
-
 // refuse makes all appends and changes fail from now on: what the directory would look like after them is not known. It reports the first reason.
 func (e *Engine) refuse(err error) {
 	if !e.setRefused(err) {

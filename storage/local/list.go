@@ -17,6 +17,8 @@ type sighting struct {
 	info   vfs.FileInfo
 	at     time.Time
 	locked bool
+	aside  []storage.Aside
+	remote bool
 }
 
 // refresh lists the directory anew if it may have changed. Only an engine that does not write it needs that.
@@ -70,7 +72,7 @@ func (e *Engine) know(l *listing, c *catalog, at time.Time) (dropped []*part) {
 	defer e.mu.Unlock()
 	before := e.topics
 	e.topics = map[string]*topic{}
-	e.seen = sighting{info: l.info, at: at, locked: l.locked}
+	e.seen = sighting{info: l.info, at: at, locked: l.locked, aside: l.aside, remote: l.remote}
 	if !e.writable {
 		e.clean = l.clean
 	}

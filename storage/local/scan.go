@@ -29,14 +29,19 @@ type listing struct {
 	locked  bool                              // a .lock is there: somebody may be writing
 	info    vfs.FileInfo
 	strange []string // names that have no place in a log directory
+	aside   []storage.Aside
+	remote  bool // a broker with remote storage has been here
 }
 
 // ownNames are files that are no sign of whose directory it is.
 var ownNames = map[string]bool{
 	state.LockFile: true, state.CleanMarkerFile: true, state.RecoveryPointFile: true, state.LogStartFile: true, state.HighWatermarkFile: true,
 	state.CleanerOffsetFile: true, "bootstrap.checkpoint": true, CatalogFile: true, state.MetaPropertiesFile: true,
-	"lost+found": true, "remote-log-index-cache": true,
+	"lost+found": true, remoteCache: true,
 }
+
+// remoteCache is the directory in which a broker keeps indexes of segments that it has moved to remote storage.
+const remoteCache = "remote-log-index-cache"
 
 // scan looks at the top of a directory, and at nothing inside the directories there.
 func scan(fsys vfs.FS, dir string) (*listing, error) {
@@ -52,7 +57,7 @@ func scan(fsys vfs.FS, dir string) (*listing, error) {
 		return nil, err
 	}
 	l := &listing{dirs: map[storage.TopicPartition]uint64{}, info: info}
-	var broker, catalogued, aside bool
+	var broker, catalogued bool
 	for _, en := range entries {
 		switch en.Name {
 		case state.MetaPropertiesFile:
@@ -63,6 +68,8 @@ func scan(fsys vfs.FS, dir string) (*listing, error) {
 			l.clean = true
 		case state.LockFile:
 			l.locked = true
+		case remoteCache:
+			l.remote = true
 		}
 		if ownNames[strings.TrimSuffix(en.Name, vfs.TempSuffix)] {
 			continue
@@ -79,7 +86,7 @@ func scan(fsys vfs.FS, dir string) (*listing, error) {
 		case name.Kind == state.DirNormal:
 			l.dirs[name.TopicPartition] = at.Ino
 		default:
-			aside = true
+			l.aside = append(l.aside, storage.Aside{Path: filepath.Join(dir, en.Name), Kind: name.Kind.String(), Topic: name.Topic, Partition: name.Partition})
 		}
 	}
 	l.empty = !catalogued && len(l.dirs) == 0
@@ -88,7 +95,7 @@ func scan(fsys vfs.FS, dir string) (*listing, error) {
 		l.kind = kindBroker
 	case catalogued:
 		l.kind = kindOwn
-	case len(l.dirs) > 0 || aside:
+	case len(l.dirs) > 0 || len(l.aside) > 0:
 		l.kind = kindCopy
 	case len(l.strange) > 0:
 		return nil, fmt.Errorf("%s: %w: it holds no partition and other files: %s; choose an empty directory", dir, storage.ErrNotLogDirectory, some(l.strange))

@@ -70,7 +70,10 @@ func TestStatusOfTieredLogs(t *testing.T) {
 			}
 			b[7] = 40 // the base offset; no checksum covers it
 			fsys = memfs.New()
-			files := map[string]string{"meta.properties": "version=1\n", state.LogStartFile: c.starts, "t-0/" + state.FileName(40, state.ExtLog): string(b), "t-0/" + state.FileName(40, state.ExtIndex): ""}
+			files := map[string]string{
+				"meta.properties": "version=1\n", state.LogStartFile: c.starts, "t-0/" + state.FileName(40, state.ExtLog): string(b),
+				"t-0/" + state.FileName(40, state.ExtIndex): "", "t-0/" + state.FileName(40, state.ExtTimeIndex): "",
+			}
 			if c.traces {
 				files[remoteCache+"/"] = ""
 			}

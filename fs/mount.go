@@ -94,6 +94,8 @@ func serverOptions(o MountOptions, log *slog.Logger) *fuse.MountOptions {
 		DisableReadDirPlus: true,
 		DisableXAttrs:      true,
 		EnableLocks:        true,
+		// Replies are never spliced from a file, and go-fuse would fill and empty a pipe for each READ before it sees that.
+		DisableSplice: true,
 		// Without the first `>` arrives as a truncation before the open; without the second no file that can grow could be mapped.
 		ExtraCapabilities: fuse.CAP_ATOMIC_O_TRUNC | fuse.CAP_DIRECT_IO_ALLOW_MMAP,
 		Debug:             o.Debug,

@@ -230,3 +230,24 @@ func (b *bench) memory() int64 {
 	}
 	return 0
 }
+
+// cpu returns the processor time that this process, the servers, and the programs that have ended have used so far.
+func (b *bench) cpu() time.Duration {
+	var total time.Duration
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var ru unix.Rusage
+		_ = unix.Getrusage(who, &ru)
+		total += time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+	}
+	for _, s := range b.servers {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", s.cmd.Process.Pid))
+		for _, t := range tasks {
+			line, _ := os.ReadFile(t)
+			if f := strings.Fields(string(line)); len(f) > 0 {
+				n, _ := strconv.ParseInt(f[0], 10, 64)
+				total += time.Duration(n)
+			}
+		}
+	}
+	return total
+}

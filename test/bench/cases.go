@@ -38,18 +38,23 @@ func (b *bench) catIn() testCase {
 	topic := func(round int) string { return filepath.Join(b.topics, "in"+strconv.Itoa(round)) }
 	return testCase{
 		name: "cat-in", what: fmt.Sprintf("cat of %d lines of %d bytes into tail", b.longLines(), lineBytes), limit: 1.6, bytes: b.totalBytes(),
-		product: work{"logmount",
-			func(round int) error { return first(os.Mkdir(topic(round), 0o755), b.settle()) },
-			func(round int) (time.Duration, error) {
+		product: work{
+			name:    "logmount",
+			prepare: func(round int) error { return first(os.Mkdir(topic(round), 0o755), b.settle()) },
+			do: func(round int) (time.Duration, error) {
 				return b.command(input, filepath.Join(topic(round), "0/tail"), "cat")
 			},
 		},
 		parts: []work{
-			{"empty FUSE", nil, func(int) (time.Duration, error) { return b.command(input, filepath.Join(b.empty, "sink"), "cat") }},
-			{"plain file",
-				func(int) error { return first(remake(plain), b.settle()) },
-				func(int) (time.Duration, error) { return b.command(input, plain, "cat") },
+			{name: "empty FUSE", do: func(int) (time.Duration, error) { return b.command(input, filepath.Join(b.empty, "sink"), "cat") }},
+			{
+				name:    "plain file",
+				prepare: func(int) error { return first(remake(plain), b.settle()) },
+				do:      func(int) (time.Duration, error) { return b.command(input, plain, "cat") },
 			},
+			{name: "empty FUSE, 512 KiB requests", aside: true, do: func(int) (time.Duration, error) {
+				return b.command(input, filepath.Join(b.empty, "wide"), "cat")
+			}},
 		},
 	}
 }
@@ -66,8 +71,8 @@ func (b *bench) shortWrites() testCase {
 	return testCase{
 		name: "writes", what: fmt.Sprintf("%d lines of %d bytes, a write(2) each", n, shortBytes), limit: 1.5, count: n,
 		before:  func() error { return first(os.Mkdir(filepath.Join(b.topics, "lines"), 0o755), remake(plain)) },
-		product: work{"logmount", nil, lines(filepath.Join(b.topics, "lines/0/tail"))},
-		parts:   []work{{"empty FUSE", nil, lines(filepath.Join(b.empty, "sink"))}, {"plain file", nil, lines(plain)}},
+		product: work{name: "logmount", do: lines(filepath.Join(b.topics, "lines/0/tail"))},
+		parts:   []work{{name: "empty FUSE", do: lines(filepath.Join(b.empty, "sink"))}, {name: "plain file", do: lines(plain)}},
 	}
 }
 
@@ -85,10 +90,10 @@ func (b *bench) catOut() testCase {
 			}
 			return err
 		},
-		product: work{"logmount", nil, func(int) (time.Duration, error) { return b.cat(tail) }},
+		product: work{name: "logmount", do: func(int) (time.Duration, error) { return b.cat(tail) }},
 		parts: []work{
-			{"empty FUSE", nil, func(int) (time.Duration, error) { return b.cat(filepath.Join(b.empty, "zeros")) }},
-			{"plain file", nil, func(int) (time.Duration, error) { return b.cat(b.path("input")) }},
+			{name: "empty FUSE", do: func(int) (time.Duration, error) { return b.cat(filepath.Join(b.empty, "zeros")) }},
+			{name: "plain file", do: func(int) (time.Duration, error) { return b.cat(b.path("input")) }},
 		},
 	}
 }
@@ -127,10 +132,10 @@ func (b *bench) openRecords() testCase {
 			}
 			return first(b.makeLog(), b.settle())
 		},
-		product: work{"logmount", nil, func(round int) (time.Duration, error) {
+		product: work{name: "logmount", do: func(round int) (time.Duration, error) {
 			return open(filepath.Join(b.topics, "read/0/record"), "", 0, b.longLines(), round)
 		}},
-		parts: []work{{"loopback", nil, func(round int) (time.Duration, error) { return open(b.loop, "f", round*n, (round+1)*n, round) }}},
+		parts: []work{{name: "loopback", do: func(round int) (time.Duration, error) { return open(b.loop, "f", round*n, (round+1)*n, round) }}},
 	}
 }
 
@@ -141,10 +146,10 @@ func (b *bench) followLine() testCase {
 	return testCase{
 		name: "follow", what: "a line from write(2) to a reader of follow", atMost: time.Millisecond,
 		before: func() error { return first(os.Mkdir(topic, 0o755), unix.Mkfifo(fifo, 0o600)) },
-		product: work{"logmount", nil, func(int) (time.Duration, error) {
+		product: work{name: "logmount", do: func(int) (time.Duration, error) {
 			return b.role("@latency", filepath.Join(topic, "0/follow"), filepath.Join(topic, "0/tail"), n)
 		}},
-		parts: []work{{"FIFO", nil, func(int) (time.Duration, error) { return b.role("@latency", fifo, fifo, n) }}},
+		parts: []work{{name: "FIFO", do: func(int) (time.Duration, error) { return b.role("@latency", fifo, fifo, n) }}},
 	}
 }
 
@@ -160,8 +165,8 @@ func (b *bench) fsynced() testCase {
 	return testCase{
 		name: "fsync", what: fmt.Sprintf("%d lines of %d bytes, a write(2) and an fsync(2) each", n, shortBytes), count: n,
 		before:  func() error { return first(os.Mkdir(filepath.Join(b.topics, "synced"), 0o755), remake(plain)) },
-		product: work{"logmount", nil, lines(filepath.Join(b.topics, "synced/0/tail"))},
-		parts:   []work{{"empty FUSE", nil, lines(filepath.Join(b.empty, "sink"))}, {"plain file", nil, lines(plain)}},
+		product: work{name: "logmount", do: lines(filepath.Join(b.topics, "synced/0/tail"))},
+		parts:   []work{{name: "empty FUSE", do: lines(filepath.Join(b.empty, "sink"))}, {name: "plain file", do: lines(plain)}},
 	}
 }
 
@@ -178,8 +183,8 @@ func (b *bench) jsonOut() testCase {
 			}
 			return err
 		},
-		product: work{"logmount", nil, func(int) (time.Duration, error) { return b.cat(tail) }},
-		parts: []work{{"encode", nil, func(int) (time.Duration, error) {
+		product: work{name: "logmount", do: func(int) (time.Duration, error) { return b.cat(tail) }},
+		parts: []work{{name: "encode", do: func(int) (time.Duration, error) {
 			var took time.Duration
 			encodeAll(n, &took)
 			return took, nil

@@ -9,8 +9,10 @@ import (
 // maxRequest is the size of the largest READ and WRITE, and st_blksize, as the product has them.
 const maxRequest = 512 << 10
 
-// emptyFS is the file system that does nothing: a file "sink" that takes every write, and a file "zeros" of a fixed size. Each lookup gives a new inode
-// that the kernel may not remember, and files bypass the page cache, as growing files of the product do.
+// emptyFS is the file system that does nothing: files "sink" and "wide" that take every write, and a file "zeros" of a fixed size. Each lookup gives a new
+// inode that the kernel may not remember, and files bypass the page cache, as growing files of the product do.
+//
+// Programs size their requests by st_blksize: "sink" has the one that the product tells writers, "wide" the one that it tells readers.
 type emptyFS struct {
 	fuse.RawFileSystem
 	size  uint64
@@ -18,15 +20,20 @@ type emptyFS struct {
 	last  atomic.Uint64
 }
 
-// The low bit of an inode's number says which file it is; 1 is the root.
+// The low bits of an inode's number say which file it is; 1 is the root.
 const (
-	kindSink  = 0
-	kindZeros = 1
+	kindSink = iota
+	kindZeros
+	kindWide
+	kinds = 4
 )
+
+// writeBlock is st_blksize where the product is written to.
+const writeBlock = 4096
 
 func newEmptyFS(size uint64) *emptyFS {
 	f := &emptyFS{RawFileSystem: fuse.NewDefaultRawFileSystem(), size: size, zeros: make([]byte, maxRequest)}
-	f.last.Store(2)
+	f.last.Store(kinds)
 	return f
 }
 
@@ -37,10 +44,12 @@ func (f *emptyFS) Lookup(_ <-chan struct{}, _ *fuse.InHeader, name string, out *
 	case "sink":
 	case "zeros":
 		kind = kindZeros
+	case "wide":
+		kind = kindWide
 	default:
 		return fuse.ENOENT
 	}
-	out.NodeId = f.last.Add(2) | kind
+	out.NodeId = f.last.Add(kinds) | kind
 	f.attr(out.NodeId, &out.Attr)
 	return fuse.OK
 }
@@ -52,16 +61,17 @@ func (f *emptyFS) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrO
 }
 
 func (f *emptyFS) attr(id uint64, out *fuse.Attr) {
-	out.Ino = 2 + id&1
+	out.Ino = kinds + id%kinds
 	out.Nlink = 1
+	out.Mode = fuse.S_IFREG | 0o666
 	out.Blksize = maxRequest
 	switch {
 	case id == fuse.FUSE_ROOT_ID:
-		out.Ino, out.Mode = 1, fuse.S_IFDIR|0o755
-	case id&1 == kindZeros:
-		out.Mode, out.Size = fuse.S_IFREG|0o666, f.size
-	default:
-		out.Mode = fuse.S_IFREG | 0o666
+		out.Ino, out.Mode = id, fuse.S_IFDIR|0o755
+	case id%kinds == kindZeros:
+		out.Size = f.size
+	case id%kinds == kindSink:
+		out.Blksize = writeBlock
 	}
 }
 
@@ -73,7 +83,7 @@ func (f *emptyFS) Open(_ <-chan struct{}, _ *fuse.OpenIn, out *fuse.OpenOut) fus
 
 // Read implements fuse.RawFileSystem.
 func (f *emptyFS) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
-	if in.NodeId&1 == kindSink || in.Offset >= f.size {
+	if in.NodeId%kinds != kindZeros || in.Offset >= f.size {
 		return fuse.ReadResultData(nil), fuse.OK
 	}
 	return fuse.ReadResultData(f.zeros[:min(uint64(len(buf)), f.size-in.Offset)]), fuse.OK

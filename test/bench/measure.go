@@ -13,6 +13,7 @@ type work struct {
 	name    string
 	prepare func(round int) error
 	do      func(round int) (time.Duration, error)
+	aside   bool // it only informs
 }
 
 // testCase is a thing that the product does, and what its floor is made of.
@@ -42,7 +43,7 @@ func (b *bench) measure(c *testCase) (result, error) {
 		}
 	}
 	all := append([]work{c.product}, c.parts...)
-	samples := make([][]time.Duration, len(all))
+	samples, cpu := make([][]time.Duration, len(all)), make([][]time.Duration, len(all))
 	for round := range b.o.rounds {
 		for i := range all {
 			j := (i + round) % len(all)
@@ -52,15 +53,17 @@ func (b *bench) measure(c *testCase) (result, error) {
 					return r, fmt.Errorf("%s: %s: %w", c.name, w.name, err)
 				}
 			}
+			before := b.cpu()
 			took, err := w.do(round)
 			if err != nil {
 				return r, fmt.Errorf("%s: %s: %w", c.name, w.name, err)
 			}
 			samples[j] = append(samples[j], took)
+			cpu[j] = append(cpu[j], b.cpu()-before)
 		}
 	}
 	for i, w := range all {
-		r.Parts = append(r.Parts, part{Name: w.name, Median: median(samples[i]), Samples: samples[i]})
+		r.Parts = append(r.Parts, part{Name: w.name, Median: median(samples[i]), Aside: w.aside, Samples: samples[i], CPU: cpu[i]})
 	}
 	r.sum()
 	return r, nil

@@ -30,7 +30,7 @@ type result struct {
 	Product time.Duration `json:"product,omitempty"`
 	Floor   time.Duration `json:"floor,omitempty"`
 	Ratio   float64       `json:"ratio,omitempty"`
-	Best    float64       `json:"best_ratio,omitempty"` // of the quickest rounds: less disturbed by what else the machine does
+	CPU     float64       `json:"cpu_ratio,omitempty"` // of processor time: hardly disturbed by what else the machine does
 	Limit   float64       `json:"limit,omitempty"`
 	AtMost  time.Duration `json:"at_most,omitempty"` // limit of the product's time for one operation
 	OK      bool          `json:"ok"`
@@ -45,7 +45,9 @@ type result struct {
 type part struct {
 	Name    string          `json:"name"`
 	Median  time.Duration   `json:"median"`
+	Aside   bool            `json:"aside,omitempty"` // not part of the floor
 	Samples []time.Duration `json:"samples"`
+	CPU     []time.Duration `json:"cpu"` // of all processes of the run
 }
 
 func newReport(b *bench) *report {
@@ -57,32 +59,26 @@ func newReport(b *bench) *report {
 // sum makes the floor and the ratio of the parts, the first of which is the product.
 func (r *result) sum() {
 	r.Product = r.Parts[0].Median
-	var best time.Duration
+	var cpu time.Duration
 	for _, p := range r.Parts[1:] {
-		least := smallest(p.Samples)
-		if r.Largest {
-			r.Floor, best = max(r.Floor, p.Median), max(best, least)
-		} else {
-			r.Floor, best = r.Floor+p.Median, best+least
+		used := median(p.CPU)
+		switch {
+		case p.Aside:
+		case r.Largest:
+			r.Floor, cpu = max(r.Floor, p.Median), max(cpu, used)
+		default:
+			r.Floor, cpu = r.Floor+p.Median, cpu+used
 		}
 	}
 	r.OK = true
 	if r.Floor > 0 {
 		r.Ratio = float64(r.Product) / float64(r.Floor)
-		r.Best = float64(smallest(r.Parts[0].Samples)) / float64(best)
+		r.CPU = float64(median(r.Parts[0].CPU)) / float64(max(cpu, 1))
 		r.OK = r.Limit == 0 || r.Ratio <= r.Limit
 	}
 	if r.AtMost > 0 && r.each(r.Product) > r.AtMost {
 		r.OK = false
 	}
-}
-
-func smallest(d []time.Duration) time.Duration {
-	least := d[0]
-	for _, s := range d {
-		least = min(least, s)
-	}
-	return least
 }
 
 // each is the time of one operation.
@@ -100,14 +96,14 @@ func (r *report) ok() bool {
 func (r *report) print(w io.Writer) {
 	_, _ = fmt.Fprintf(w, "\n%s, Linux %s, %d CPUs, scale %g, medians of %d\n\n", r.Time.Format(time.DateOnly), r.Kernel, r.CPUs, r.Scale, r.Rounds)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "what\tproduct\tfloor\tratio\tbest\tlimit\tok\tfloor is")
+	_, _ = fmt.Fprintln(t, "what\tproduct\tfloor\tratio\tcpu ratio\tlimit\tok\tfloor is")
 	for i := range r.Results {
 		s := &r.Results[i]
 		if s.Skipped != "" {
 			_, _ = fmt.Fprintf(t, "%s\tSKIPPED: %s\n", s.What, s.Skipped)
 			continue
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%.2f\t%.2f\t%s\t%s\t%s\n", s.What, s.show(s.Product), s.show(s.Floor), s.Ratio, s.Best, s.limit(), s.verdict(), s.floorOf())
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%.2f\t%.2f\t%s\t%s\t%s\n", s.What, s.show(s.Product), s.show(s.Floor), s.Ratio, s.CPU, s.limit(), s.verdict(), s.floorOf())
 	}
 	_ = t.Flush()
 	_, _ = fmt.Fprintln(w, "\nlargest memory of the daemon (VmHWM), up to the end of each:")
@@ -153,15 +149,18 @@ func (r *result) verdict() string {
 
 func (r *result) floorOf() string {
 	s := ""
-	for i, p := range r.Parts[1:] {
-		if i > 0 {
-			if r.Largest {
-				s += " | "
-			} else {
-				s += " + "
-			}
+	for _, p := range r.Parts[1:] {
+		one := p.Name + " " + r.show(p.Median)
+		switch {
+		case p.Aside:
+			s += "; aside: " + one
+		case s == "":
+			s = one
+		case r.Largest:
+			s += " | " + one
+		default:
+			s += " + " + one
 		}
-		s += p.Name + " " + r.show(p.Median)
 	}
 	return s
 }

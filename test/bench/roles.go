@@ -36,6 +36,7 @@ func fuseOptions(name string) *fuse.MountOptions {
 		DisableReadDirPlus: true,
 		DisableXAttrs:      true,
 		EnableLocks:        true,
+		DisableSplice:      true,
 		ExtraCapabilities:  fuse.CAP_ATOMIC_O_TRUNC | fuse.CAP_DIRECT_IO_ALLOW_MMAP,
 		DirectMount:        os.Geteuid() == 0,
 		Options:            []string{"default_permissions"},

@@ -26,9 +26,10 @@ var arrows = map[string][]string{
 	"storage/record":      {"storage", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/v4/..."},
 	"storage/index":       {"storage"},
 	"storage/state":       {"storage", "storage/vfs", "github.com/google/uuid"},
+	"storage/kraft":       {"storage", "storage/record"},
 	"storage/segment":     {"storage", "storage/vfs", "storage/record", "storage/index", "storage/state"},
 	"storage/partition":   {"storage", "storage/vfs", "storage/record", "storage/index", "storage/state", "storage/segment"},
-	"storage/local":       {"storage", "storage/vfs", "storage/record", "storage/state", "storage/partition", "github.com/google/uuid", "golang.org/x/sys/unix"},
+	"storage/local":       {"storage", "storage/vfs", "storage/record", "storage/state", "storage/kraft", "storage/partition", "github.com/google/uuid", "golang.org/x/sys/unix"},
 	"storage/storagetest": {"storage", "storage/record", "storage/vfs", "pgregory.net/rapid"},
 }
 
@@ -38,6 +39,7 @@ var pure = map[string][]string{
 	"fs/format":      {"os", "syscall", "net", "time/tzdata"},
 	"storage/record": {"os", "syscall", "net"},
 	"storage/index":  {"os", "syscall", "net"},
+	"storage/kraft":  {"os", "syscall", "net"},
 }
 
 // fuse is imported by one package of the product.

@@ -167,7 +167,8 @@ func (n *Node) Launch(tb testing.TB) {
 func serious(log string) string {
 	var b strings.Builder
 	for line := range strings.Lines(log) {
-		if !strings.Contains(line, "] INFO ") || strings.Contains(line, "Recover") || strings.Contains(line, "runcat") {
+		everyday := strings.Contains(line, "] INFO ") || strings.Contains(line, " = ")
+		if !everyday || strings.Contains(line, "Recovering") || strings.Contains(line, "runcating") {
 			b.WriteString(line)
 		}
 	}

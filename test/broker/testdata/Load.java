@@ -4,16 +4,19 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewPartitionReassignment;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.InvalidTxnStateException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
@@ -25,6 +28,9 @@ public class Load {
         switch (a[0]) {
             case "topic":
                 topic(a[1], a[2], Integer.parseInt(a[3]), Short.parseShort(a[4]), Arrays.copyOfRange(a, 5, a.length));
+                break;
+            case "replicate":
+                replicate(a[1], a[2], Arrays.copyOfRange(a, 3, a.length));
                 break;
             case "fill":
                 fill(a[1], Integer.parseInt(a[2]));
@@ -72,6 +78,28 @@ public class Load {
             Thread.sleep(50);
         }
         throw new IllegalStateException("no leader for " + name);
+    }
+
+    /** replicate ADDR TOPIC NODE... puts every partition on these nodes and waits until all of them are in sync. */
+    static void replicate(String addr, String topic, String... nodes) throws Exception {
+        List<Integer> ids = new ArrayList<>();
+        for (String n : nodes) {
+            ids.add(Integer.parseInt(n));
+        }
+        try (Admin admin = admin(addr)) {
+            TopicDescription d = admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic);
+            Map<TopicPartition, Optional<NewPartitionReassignment>> all = new HashMap<>();
+            d.partitions().forEach(p -> all.put(new TopicPartition(topic, p.partition()), Optional.of(new NewPartitionReassignment(ids))));
+            admin.alterPartitionReassignments(all).all().get();
+            for (int i = 0; i < 1200; i++) {
+                d = admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic);
+                if (d.partitions().stream().allMatch(p -> p.isr().size() == ids.size())) {
+                    return;
+                }
+                Thread.sleep(50);
+            }
+            throw new IllegalStateException("not in sync: " + d);
+        }
     }
 
     static KafkaProducer<byte[], byte[]> producer(String addr, String codec, Object... more) {

@@ -23,7 +23,8 @@ type collector struct {
 	epoch     int32
 	epochs    bool // some batch has one
 	compacted bool
-	damaged   bool
+	damaged   bool // the last segment is
+	lost      bool // any is
 	gaps      []Finding
 	compared  map[storage.Offset]bool
 }
@@ -90,6 +91,7 @@ func (c *collector) segment(r *segReport) {
 		c.epochs, c.epoch = true, r.lastEpoch
 	}
 	c.exact = c.exact && r.gaps == 0 && r.bad == 0 && !r.compacted && !r.legacy && len(r.errs) == 0 && (s.base == c.end || !c.any)
+	c.lost = c.lost || r.bad > 0 || len(r.errs) > 0
 	c.producers(s, r)
 	c.damaged = r.bad > 0 || len(r.errs) > 0
 	if r.any || c.damaged {
@@ -106,11 +108,14 @@ func (c *collector) producers(s *segPlan, r *segReport) {
 		c.off, c.exact, c.state = true, false, nil
 		return
 	}
+	mixed, found := int64(0), false
 	for pid, x := range r.producers.m {
-		if e, ok := c.state[pid]; ok && e.TxnFirst >= 0 && x.plain >= 0 {
-			c.v.emit(about(join(c.p.dir, state.FileName(s.base, state.ExtLog)), Damage, TxnMixed, "abort the transaction with a broker that still runs, or cut the log before the batch",
-				"producer %d has a transaction open since offset %d and writes a batch outside it: a broker that recovers the log does not start", pid, e.TxnFirst).at(0, x.plain))
+		if e, ok := c.state[pid]; ok && e.TxnFirst >= 0 && x.plain >= 0 && (!found || x.plain < r.producers.m[mixed].plain) {
+			mixed, found = pid, true
 		}
+	}
+	if found {
+		c.v.emit(mixedFinding(join(c.p.dir, state.FileName(s.base, state.ExtLog)), mixed).at(0, r.producers.m[mixed].plain))
 	}
 	c.txns(s, r)
 	for _, o := range s.snaps {
@@ -178,14 +183,21 @@ func (c *collector) finish() {
 		v.emit(about(name, noticeIf(!p.adopt), EpochsMissing, "the next start rebuilds it", "batches carry leader epochs, the file is missing or has no entry"))
 	}
 	if p.adopt && !c.off {
-		for pid, e := range c.state {
-			if e.TxnFirst >= 0 {
-				v.emit(about(p.dir, Damage, AdoptOpenTxn, "end the transaction on the cluster that it comes from, or leave its records out",
-					"producer %d has a transaction open since offset %d: readers of committed records stop there for ever", pid, e.TxnFirst).at(0, e.TxnFirst))
-				break
-			}
+		if e, ok := oldestOpen(c.state); ok {
+			v.emit(about(p.dir, Damage, AdoptOpenTxn, "end the transaction on the cluster that it comes from, or leave its records out",
+				"producer %d has a transaction open since offset %d: readers of committed records stop there for ever", e.ProducerID, e.TxnFirst).at(0, e.TxnFirst))
 		}
 	}
+}
+
+// oldestOpen returns the producer with the oldest open transaction.
+func oldestOpen(s map[int64]state.ProducerEntry) (oldest state.ProducerEntry, ok bool) {
+	for _, e := range s {
+		if e.TxnFirst >= 0 && (!ok || e.TxnFirst < oldest.TxnFirst || e.TxnFirst == oldest.TxnFirst && e.ProducerID < oldest.ProducerID) {
+			oldest, ok = e, true
+		}
+	}
+	return oldest, ok
 }
 
 func (c *collector) topicID() {

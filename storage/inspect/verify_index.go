@@ -97,7 +97,7 @@ func (x *offsetCheck) advance(c *segCheck) {
 func (x *offsetCheck) take(c *segCheck, h *record.Header, pos storage.Pos) {
 	x.settle(h)
 	for x.have && x.e.Pos < pos {
-		if x.e.Pos < c.badFrom || x.e.Pos >= c.badEnd { // else it leads into a damaged stretch, which has been told of
+		if x.e.Pos < c.bad.from || x.e.Pos >= c.bad.end { // else it leads into a damaged stretch, which has been told of
 			x.wrong.add(x.i-1, index.OffsetEntrySize, x.e.Offset, "offset %d at position %d, where no batch starts", x.e.Offset, x.e.Pos)
 		}
 		x.advance(c)
@@ -137,7 +137,7 @@ func (x *offsetCheck) finish(c *segCheck) {
 		x.wrong.add(x.waitI, index.OffsetEntrySize, x.waitE.Offset, "offset %d at position %d is behind the end of the segment", x.waitE.Offset, x.waitE.Pos)
 	}
 	for x.have {
-		if x.e.Pos >= c.goodEnd && (x.e.Pos < c.badFrom || x.e.Pos >= c.badEnd) {
+		if x.e.Pos >= c.goodEnd && (x.e.Pos < c.bad.from || x.e.Pos >= c.bad.end) {
 			ahead.add(x.i-1, index.OffsetEntrySize, x.e.Offset, "position %d is behind the end of the log, %d", x.e.Pos, c.goodEnd)
 		} else if x.e.Pos < c.goodEnd {
 			x.wrong.add(x.i-1, index.OffsetEntrySize, x.e.Offset, "offset %d at position %d, where no batch starts", x.e.Offset, x.e.Pos)

@@ -212,8 +212,7 @@ func (c *segCheck) checkProducer(h *record.Header, pos storage.Pos, sums record.
 	switch {
 	case !h.Attributes.Control():
 		if p.batch(h, sums.Records > 0) {
-			c.once(about(c.log, Damage, TxnMixed, "abort the transaction with a broker that still runs, or cut the log before the batch",
-				"producer %d has a transaction open and writes a batch outside it: a broker that recovers the log does not start", h.ProducerID).at(pos, h.BaseOffset))
+			c.once(mixedFinding(c.log, h.ProducerID).at(pos, h.BaseOffset))
 		}
 	case sums.Records > 0 && (c.ctl.Type == record.Abort || c.ctl.Type == record.Commit):
 		p.end(h, c.ctl, func(pid int64) int { return c.txnEntry(h.BaseOffset, pid) })
@@ -222,6 +221,11 @@ func (c *segCheck) checkProducer(h *record.Header, pos storage.Pos, sums record.
 		c.r.producers, c.r.mid = nil, nil
 		c.r.add(about(c.log, Notice, NotChecked, "", "more producers or aborted transactions than are kept in memory: those of the partition are not verified"))
 	}
+}
+
+func mixedFinding(log string, pid int64) Finding {
+	return about(log, Damage, TxnMixed, "abort the transaction with a broker that still runs, or cut the log before the batch",
+		"producer %d has a transaction open and writes a batch outside it: a broker that recovers the log does not start", pid)
 }
 
 // control checks a control record and keeps it for checkProducer.

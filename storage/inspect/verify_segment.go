@@ -54,14 +54,13 @@ type segReport struct {
 	adopt     adoptReport
 }
 
-// add notes a finding and returns its place, or -1 where there are too many.
-func (r *segReport) add(f Finding) int {
+// add notes a finding, or counts it where there are too many.
+func (r *segReport) add(f Finding) {
 	if len(r.findings) >= maxFindings {
 		r.more[f.Severity]++
-		return -1
+		return
 	}
 	r.findings = append(r.findings, f)
-	return len(r.findings) - 1
 }
 
 func (r *segReport) failed(path string, err error) {
@@ -82,16 +81,15 @@ type segCheck struct {
 	log    string // path
 	reader *record.Reader
 	file   io.ReaderAt
+	size   int64
 
 	// recovers says that the next start rebuilds what lies beside the log: it was not closed in order.
 	recovers bool
 
 	low     storage.Offset // no batch may start below
 	holes   bool           // the last thing before low was a damaged stretch
-	badFrom storage.Pos    // the last damaged stretch
-	badEnd  storage.Pos
+	bad     stretchState
 	goodEnd storage.Pos // behind the last good batch
-	pending int         // finding whose Next is the next good batch; -1 is none
 	told    map[What]int
 
 	offsets  *offsetCheck
@@ -107,7 +105,7 @@ type segCheck struct {
 func (v *verifier) checkSegment(ctx context.Context, p *partPlan, i int, reader *record.Reader) *segReport {
 	s := &p.segments[i]
 	r := &segReport{next: s.base, firstEpoch: -1, lastEpoch: -1, maxTimestamp: storage.NoTimestamp}
-	c := &segCheck{v: v, p: p, s: s, r: r, reader: reader, low: s.base, pending: -1, epoch: -1, told: map[What]int{}}
+	c := &segCheck{v: v, p: p, s: s, r: r, reader: reader, low: s.base, epoch: -1, told: map[What]int{}}
 	c.log = c.path(state.ExtLog)
 	c.recovers = !p.clean && (s.active || s.next > p.recovery)
 	r.producers = newProducers()
@@ -138,10 +136,10 @@ func (c *segCheck) path(ext string) string { return join(c.p.dir, state.FileName
 
 // walk goes over the log.
 func (c *segCheck) walk(ctx context.Context, f vfs.File, size int64) {
-	c.file = contextReader{ctx, f}
+	c.file, c.size = contextReader{ctx, f}, size
 	seen := storage.Pos(0)
 	err := Walk(c.file, size, c.s.base, func(b Batch) error {
-		c.batch(&b, size)
+		c.batch(&b)
 		if b.End()-seen >= progressStep {
 			c.v.progress(int64(b.End() - seen))
 			seen = b.End()
@@ -158,10 +156,13 @@ func (c *segCheck) walk(ctx context.Context, f vfs.File, size int64) {
 }
 
 // batch takes the next batch or gap of the log.
-func (c *segCheck) batch(b *Batch, size int64) {
-	last := int64(b.End()) == size
-	if b.Gap != NoGap || b.Err != nil {
-		c.stretch(b, kindOf(b), b.Err, last)
+func (c *segCheck) batch(b *Batch) {
+	if b.Gap != NoGap || b.Err != nil || !b.CRCOK {
+		why := b.Err
+		if why == nil {
+			why = crcError(*b)
+		}
+		c.stretch(b, kindOf(b, why), why)
 		return
 	}
 	h := b.Header
@@ -174,11 +175,13 @@ func (c *segCheck) batch(b *Batch, size int64) {
 		sums, maxTs, err = c.records(&h)
 	}
 	if why := c.misplaced(&h, b); why != nil {
-		c.stretch(b, BatchOffset, why, last)
+		c.stretch(b, BatchOffset, why)
 		return
 	}
 	if err != nil {
-		c.stretch(b, BatchRecords, err, false)
+		c.settle(-1)
+		c.stretch(b, BatchRecords, err)
+		c.bad.sealed = true
 		c.low, c.goodEnd = max(c.low, h.NextOffset()), b.End() // the header is covered by the checksum
 		return
 	}
@@ -189,13 +192,13 @@ func (c *segCheck) batch(b *Batch, size int64) {
 }
 
 // kindOf says what kind of damage a walk has found.
-func kindOf(b *Batch) What {
+func kindOf(b *Batch, why error) What {
 	switch {
 	case b.Gap == GapTorn:
 		return TornTail
 	case b.Gap == GapZero:
 		return LogZeros
-	case errors.Is(b.Err, record.ErrCRC):
+	case errors.Is(why, record.ErrCRC):
 		return BatchCRC
 	case b.Gap == GapBad:
 		return BatchFrame
@@ -203,26 +206,53 @@ func kindOf(b *Batch) What {
 	return BatchHeader
 }
 
-// stretch tells of a damaged stretch of the log.
-func (c *segCheck) stretch(b *Batch, what What, why error, last bool) {
-	f := Finding{Path: c.log, Pos: b.Pos, End: b.End(), Offset: c.low, Next: -1, What: what, Severity: Damage, Detail: fmt.Sprint(why)}
-	above := !c.p.clean && c.low >= c.p.recovery
+// stretchState is a damaged stretch of the log whose end has not been seen.
+type stretchState struct {
+	on     bool
+	sealed bool // nothing can be added to it
+	from   storage.Pos
+	end    storage.Pos
+	offset storage.Offset
+	what   What
+	why    error
+}
+
+// stretch begins a damaged stretch of the log with a batch or gap, or adds it to the one that ends there.
+func (c *segCheck) stretch(b *Batch, what What, why error) {
+	c.holes = true
+	if s := &c.bad; s.on && !s.sealed && s.end == b.Pos {
+		s.end = b.End()
+		return
+	}
+	c.settle(-1)
+	c.bad = stretchState{on: true, from: b.Pos, end: b.End(), offset: c.low, what: what, why: why}
+	c.r.bad++
+}
+
+// settle tells of the damaged stretch that has ended. next is the first offset of the good batch behind it, or -1.
+func (c *segCheck) settle(next storage.Offset) {
+	s := &c.bad
+	if !s.on {
+		return
+	}
+	s.on = false
+	f := Finding{Path: c.log, Pos: s.from, End: s.end, Offset: s.offset, Next: next, What: s.what, Severity: Damage, Detail: fmt.Sprint(s.why)}
+	last := int64(s.end) == c.size && !s.sealed
+	above := !c.p.clean && s.offset >= c.p.recovery
 	switch {
 	case last && above && c.s.active:
-		if f.Severity = Notice; what != LogZeros {
+		if f.Severity = Notice; s.what != LogZeros {
 			f.What = TornTail
 		}
 		f.Repair = "the next start cuts the log here"
-	case above:
+	case above && !s.sealed:
 		f.Repair = "copy the directory before the next start: it cuts the log here and moves aside what follows"
 	case last && c.s.active:
 		f.Repair = "cut the log here"
 	default:
 		f.Repair = "cut the bytes out, or leave them: readers pass over them with an error"
 	}
-	c.r.bad++
-	c.pending = c.r.add(f)
-	c.holes, c.badFrom, c.badEnd = true, b.Pos, b.End()
+	c.r.add(f)
 }
 
 // misplaced says why a batch with a right checksum, which does not cover offsets, cannot be where it is.
@@ -263,10 +293,7 @@ func (c *segCheck) take(b *Batch, h *record.Header, sums record.Sums, maxTs int6
 	r.batches++
 	r.records += sums.Records
 	r.any = true
-	if c.pending >= 0 {
-		r.findings[c.pending].Next = h.BaseOffset
-		c.pending = -1
-	}
+	c.settle(h.BaseOffset)
 	c.checkHeader(b, h, sums, maxTs)
 	if h.Magic < 2 {
 		r.legacy = true
@@ -373,6 +400,7 @@ func (c *segCheck) closing(size int64, whole bool) {
 	if !whole {
 		return
 	}
+	c.settle(-1)
 	c.crossing(maxOffset)
 	if c.offsets != nil {
 		c.offsets.finish(c)

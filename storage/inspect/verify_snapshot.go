@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/logmount/logmount/storage"
@@ -42,10 +41,14 @@ func (c *collector) snapshots(o storage.Offset, at map[int64]state.ProducerEntry
 		}
 	}
 	if c.exact {
+		left := map[int64]state.ProducerEntry{}
 		for pid, e := range at {
-			if e.TxnFirst >= 0 && !named[pid] { // others may have expired
-				wrong.add(0, 0, e.TxnFirst, "producer %d has a transaction open since offset %d and is missing", pid, e.TxnFirst)
+			if !named[pid] { // those without a transaction may have expired
+				left[pid] = e
 			}
+		}
+		if e, ok := oldestOpen(left); ok {
+			wrong.add(0, 0, e.TxnFirst, "producer %d has a transaction open since offset %d and is missing", e.ProducerID, e.TxnFirst)
 		}
 	}
 	if wrong.n > 0 {
@@ -90,7 +93,7 @@ func (c *collector) snapshotsAhead() {
 	if some || !c.p.clean || c.off || len(c.state) == 0 {
 		return
 	}
-	open := slices.ContainsFunc(slices.Collect(maps.Values(c.state)), func(e state.ProducerEntry) bool { return e.TxnFirst >= 0 })
+	_, open := oldestOpen(c.state)
 	c.v.emit(about(c.p.dir, noticeIf(!open), SnapshotMissing, "remove the clean marker: the log is read then",
 		"the log has producers and there is no snapshot: a broker that starts forgets them, and open transactions too"))
 }

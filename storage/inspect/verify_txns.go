@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -77,7 +78,7 @@ func (c *collector) txns(s *segPlan, r *segReport) {
 			open = append(open, b)
 		}
 	}
-	slices.SortFunc(open, func(a, b before) int { return int(min(max(a.first-b.first, -1), 1)) })
+	slices.SortFunc(open, func(a, b before) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.pid, b.pid)) })
 	var wrong, missing tally
 	for i := range r.producers.aborts {
 		a := &r.producers.aborts[i]
@@ -94,8 +95,8 @@ func (c *collector) txns(s *segPlan, r *segReport) {
 			}
 			continue
 		}
-		if a.entry < 0 {
-			continue // told of already
+		if a.entry < 0 || c.lost {
+			continue // told of already, or a marker before may be what is missing
 		}
 		for len(open) > 0 && open[0].until <= a.marker {
 			open = open[1:]

@@ -21,6 +21,7 @@ type appendWork struct {
 	app            segment.Appender // the writing end as it will be
 	batch          record.Builder
 	reader         record.Reader
+	producers      *producers // as they will be; nil where an append does not change them
 }
 
 // staged is what an append adds to one segment.
@@ -31,12 +32,17 @@ type staged struct {
 	log              [2]int // ranges of the buffers
 	offsets, times   [2]int
 	created          bool
+	txns             []byte // entries for the transaction index
+	txnsAt           int64  // where they begin
+	txnsWritten      bool
+	producers        *producers // where the segment begins, if it is a new one
 }
 
 // begin starts staging. The lock is held.
 func (l *Log) begin() *appendWork {
 	w := &l.work
 	w.buf, w.offsets, w.times, w.pieces = w.buf[:0], w.offsets[:0], w.times[:0], w.pieces[:0]
+	w.producers = nil
 	w.app = l.active
 	w.piece(false)
 	return w
@@ -62,11 +68,20 @@ func (l *Log) place(w *appendWork, h *record.Header, n int, sums segment.Sums, n
 	c := &l.o.Config
 	if w.app.MustRoll(int64(n), h.MaxTimestamp, h.LastOffset(), c.SegmentBytes, c.SegmentMs, now) {
 		w.finishPiece(n)
-		w.app = l.newSegment(w.app.Next).NewAppender(now)
+		w.app = l.newSegment(max(w.app.Next, h.BaseOffset)).NewAppender(now)
 		w.piece(true)
+		w.pieces[len(w.pieces)-1].producers = l.producersAt(w)
 		w.pieces[len(w.pieces)-1].log[0] -= n
 	}
 	return w.app.Add(h, sums, &w.offsets, &w.times)
+}
+
+// producersAt returns the producers at the place that an append has reached, for good; nil where none are kept.
+func (l *Log) producersAt(w *appendWork) *producers {
+	if w.producers != nil {
+		return w.producers.clone()
+	}
+	return l.producers
 }
 
 // Append implements storage.Partition.
@@ -102,6 +117,9 @@ func (l *Log) appendLocked(ctx context.Context, stage func(w *appendWork, now in
 	}
 	if ctx.Err() != nil {
 		return a, false, context.Cause(ctx)
+	}
+	if err := l.takeLocked(ctx); err != nil {
+		return a, false, err
 	}
 	a.First = l.active.Next
 	w, now := l.begin(), l.env.Now().UnixMilli()
@@ -157,6 +175,9 @@ func (l *Log) tooLarge(n int64) error {
 
 // stageBatches checks batches and takes them over with new offsets.
 func (l *Log) stageBatches(w *appendWork, batches [][]byte, now int64) error {
+	if l.o.Exact {
+		return l.stageExact(w, batches, now)
+	}
 	left, err := l.leftOut(w, batches)
 	if err != nil {
 		return err
@@ -271,6 +292,10 @@ func (l *Log) commit(w *appendWork, now int64) error {
 		l.open = append(l.open, &closedSegment{view: v, next: v.Next})
 	}
 	l.active = w.app
+	if w.producers != nil {
+		l.producers = w.producers
+	}
+	l.snapshotRolls(w)
 	s.active, s.end = l.active.View(), l.active.Next
 	l.noteUnsealedLocked()
 	if err := l.publishWritten(context.Background(), s); err != nil {
@@ -296,6 +321,9 @@ func (l *Log) writePiece(w *appendWork, i int) error {
 		Offsets: w.offsets[p.offsets[0]:p.offsets[1]], NOffsets: p.nOffsets,
 		Times: w.times[p.times[0]:p.times[1]], NTimes: p.nTimes,
 	})
+	if err == nil {
+		err = l.writeTxns(p)
+	}
 	if err != nil || i == len(w.pieces)-1 {
 		return err
 	}
@@ -321,6 +349,9 @@ func (l *Log) rollBack(w *appendWork, i int, cause error) {
 			err = p.app.Segment().Remove()
 		} else {
 			err = p.app.Segment().Cut(p.pos, p.nOffsets, p.nTimes)
+			if err == nil && p.txnsWritten {
+				err = p.app.Segment().CutTxns(p.txnsAt)
+			}
 		}
 		if err != nil {
 			l.poisonLocked(fmt.Errorf("a failed append could not be taken back: %w (%w)", err, cause))

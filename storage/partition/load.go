@@ -30,6 +30,9 @@ func (l *Log) load(ctx context.Context) error {
 	if !l.o.Writable {
 		return l.look(ctx)
 	}
+	if l.o.Foreign {
+		return l.loadForeign(ctx)
+	}
 	entries, err := l.env.FS.ReadDir(l.o.Dir)
 	if err != nil {
 		return err
@@ -232,6 +235,9 @@ func (l *Log) loadWritable(ctx context.Context, list []found) error {
 	app.Created(last.modified)
 	l.active = app
 	if err := l.mergeEpochs(list); err != nil {
+		return err
+	}
+	if err := l.loadProducers(ctx, list, !ok); err != nil {
 		return err
 	}
 	s := &snapshot{log: l, closed: closedViews(list), active: app.View(), start: max(l.o.LogStart, list[0].seg.Base), end: app.Next, modified: last.modified}

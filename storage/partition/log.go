@@ -47,6 +47,13 @@ type Options struct {
 	LogStartNow func() storage.Offset
 	// Final says that nobody writes the log: what is there is all there will be.
 	Final bool
+	// Foreign says that the log is another's although it is Writable: nothing of it is cut or written but what an append or a new start needs, and what is
+	// only ours is kept elsewhere.
+	Foreign bool
+	// Denied says that Reason holds for good, whatever the mount: Writable is storage.ErrNotPermitted then.
+	Denied bool
+	// Exact makes AppendBatches take batches as a follower does, with their producers, transactions and, where that is possible, offsets.
+	Exact bool
 	// Committed hides the data of aborted transactions and ends the log at its last stable offset.
 	Committed bool
 }
@@ -76,6 +83,8 @@ type Log struct {
 	watch     watchers
 	observer  *observer  // of a log that is not written here
 	committed *committed // under isolation; guarded by mu, or by the observer's gate
+	foreign   *foreign   // of a log that is another's and may be written here
+	producers *producers // nil where none are kept; guarded by mu
 
 	recovered string // what recovery found and did; set at Open
 }
@@ -118,7 +127,7 @@ func (l *Log) newSegment(base storage.Offset) *segment.Segment {
 }
 
 func (l *Log) settings(suffix string) segment.Settings {
-	return segment.Settings{Own: l.o.Writable, IndexInterval: l.o.Config.IndexIntervalBytes, MaxIndexBytes: l.o.Config.SegmentIndexBytes, Suffix: suffix}
+	return segment.Settings{Own: l.o.Writable && !l.o.Foreign, IndexInterval: l.o.Config.IndexIntervalBytes, MaxIndexBytes: l.o.Config.SegmentIndexBytes, Suffix: suffix}
 }
 
 func (l *Log) path(name string) string { return filepath.Join(l.o.Dir, name) }
@@ -163,13 +172,28 @@ func (l *Log) show(ctx context.Context, s *snapshot) error {
 	return nil
 }
 
-// Writable implements storage.Partition.
+// Writable implements storage.Partition. A log that is another's is examined if that has not been done.
 func (l *Log) Writable() error {
-	if l.o.Writable {
+	if !l.o.Writable {
+		return l.notWritable()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
 		return nil
+	}
+	return l.readyLocked(context.Background())
+}
+
+func (l *Log) notWritable() error {
+	if l.o.Denied {
+		return fmt.Errorf("%s: %w: %s", l.o.TP, storage.ErrNotPermitted, l.o.Reason)
 	}
 	return fmt.Errorf("%s: %w: %s", l.o.TP, storage.ErrReadOnly, l.o.Reason)
 }
+
+// Written reports whether the log may be written here.
+func (l *Log) Written() bool { return l.o.Writable }
 
 // refused returns why appends are refused, if they are. The lock is held.
 func (l *Log) refusedLocked() error {
@@ -177,7 +201,9 @@ func (l *Log) refusedLocked() error {
 	case l.closed:
 		return fmt.Errorf("%s: %w", l.o.TP, storage.ErrClosed)
 	case !l.o.Writable:
-		return l.Writable()
+		return l.notWritable()
+	case l.foreign != nil && l.foreign.refusal != nil:
+		return l.foreign.refusal
 	case l.poisoned != nil:
 		return fmt.Errorf("%s: %w until the next mount: %w", l.o.TP, storage.ErrPoisoned, l.poisoned)
 	case l.refusal != nil:

@@ -32,6 +32,9 @@ func (l *Log) Maintain(ctx context.Context) error {
 
 func (l *Log) seal(ctx context.Context, c *closedSegment) error {
 	err := c.view.SyncAll()
+	if err == nil && l.keepsTxns() {
+		err = c.view.SyncTxns()
+	}
 	if err == nil {
 		err = l.syncTo(ctx, c.next)
 	}
@@ -129,7 +132,7 @@ func (l *Log) Close(ctx context.Context) error {
 	poisoned := l.poisoned
 	l.mu.Unlock()
 	l.watch.wake()
-	if !l.o.Writable {
+	if !l.Checkpointed() {
 		return l.keepSizes(ctx)
 	}
 	if poisoned != nil {
@@ -146,6 +149,9 @@ func (l *Log) Close(ctx context.Context) error {
 	}
 	if err := l.syncTo(ctx, l.active.Next); err != nil {
 		return err
+	}
+	if err := l.closeProducers(); err != nil {
+		return fmt.Errorf("%s: close: %w", l.o.TP, err)
 	}
 	v := l.active.View()
 	return v.SaveSizes(ctx)

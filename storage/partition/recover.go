@@ -17,8 +17,7 @@ import (
 // recover verifies the segments from the recovery point on and rebuilds their indexes. The log ends at the first bad batch there; what lies behind it is
 // moved aside. Bad batches below the recovery point are damage: they are reported and left where they are.
 func (l *Log) recover(ctx context.Context, list []found) ([]found, segment.Appender, error) {
-	// A segment that ends at the recovery point is looked at too: its log is on stable storage, the closing of its indexes may not be.
-	first := max(0, sort.Search(len(list), func(i int) bool { return list[i].seg.Base >= l.o.RecoveryPoint })-1)
+	first := l.firstRecovered(list)
 	var app segment.Appender
 	for i := first; i < len(list); i++ {
 		f := &list[i]
@@ -63,6 +62,12 @@ func (l *Log) recover(ctx context.Context, list []found) ([]found, segment.Appen
 		}
 	}
 	return list, app, l.env.FS.SyncDir(l.o.Dir)
+}
+
+// firstRecovered returns the number of the first segment that is looked through after an unclean stop. One that ends at the recovery point is, too: its log is
+// on stable storage, the closing of its indexes may not be.
+func (l *Log) firstRecovered(list []found) int {
+	return max(0, sort.Search(len(list), func(i int) bool { return list[i].seg.Base >= l.o.RecoveryPoint })-1)
 }
 
 // missingBehind reports whether a segment that followed list[i], which ends at next, has vanished: its name was not on stable storage, so nothing that

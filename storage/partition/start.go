@@ -27,6 +27,9 @@ func (l *Log) SetStart(ctx context.Context, o storage.Offset) error {
 	if o <= s.start {
 		return nil
 	}
+	if err := l.take(ctx); err != nil {
+		return err
+	}
 	// What is below the new start must not come back, and what is above must not be lost with what was above it.
 	if err := l.syncTo(ctx, o); err != nil {
 		return err

@@ -41,7 +41,7 @@ func (s *syncer) point() storage.Offset {
 
 // Sync implements storage.Partition.
 func (l *Log) Sync(ctx context.Context) error {
-	if !l.o.Writable {
+	if !l.Checkpointed() {
 		return nil
 	}
 	return l.syncTo(ctx, l.snap.Load().end)

@@ -152,3 +152,39 @@ func (v *View) Committed(hidden *Hidden, stable storage.Offset) (View, error) {
 	}
 	return c, nil
 }
+
+// EachProduced calls fn for the batches of producers from offset from on, in order, and with what a control batch says. Batches that cannot be read are passed
+// over.
+func (v *View) EachProduced(ctx context.Context, from storage.Offset, fn func(h *record.Header, c record.ControlRecord, control bool)) error {
+	pos, err := v.batchPos(max(from, v.Base), false)
+	if err != nil {
+		return err
+	}
+	return v.walkHeaders(ctx, pos, v.Base, func(w *batchWalk) error {
+		h := &w.scan.Header
+		if h.Magic < 2 || h.ProducerID < 0 || h.BaseOffset < from {
+			return nil
+		}
+		if !h.Attributes.Control() {
+			fn(h, record.ControlRecord{}, false)
+			return nil
+		}
+		b, err := w.scan.Batch()
+		if err == nil {
+			err = w.rec.Reset(b)
+		}
+		if err != nil {
+			return nil //nolint:nilerr // Passed over.
+		}
+		var r storage.Record
+		for {
+			ok, err := w.rec.Next(&r)
+			if err != nil || !ok {
+				return nil //nolint:nilerr // Passed over.
+			}
+			if c, err := record.ParseControl(&r); err == nil {
+				fn(h, c, true)
+			}
+		}
+	})
+}

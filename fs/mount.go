@@ -57,7 +57,7 @@ func Mount(ctx context.Context, engine storage.Engine, o MountOptions) (*Mounted
 	if o.FSName == "" {
 		o.FSName = info.Data
 	}
-	mountpoint, err := prepareMountpoint(ctx, o.Mountpoint, info.Data, o.NonEmpty)
+	mountpoint, err := prepareMountpoint(ctx, o.Mountpoint, info.Dirs, o.NonEmpty)
 	if err != nil {
 		return nil, err
 	}

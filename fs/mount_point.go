@@ -20,8 +20,8 @@ const deadMountsCleared = 16
 // probeTime is how long a mount may take to answer before it counts as alive but stuck.
 const probeTime = 3 * time.Second
 
-// prepareMountpoint returns the absolute path of path, free of symbolic links, after it has seen that a tree over data can be mounted there.
-func prepareMountpoint(ctx context.Context, path, data string, nonEmpty bool) (string, error) {
+// prepareMountpoint returns the absolute path of path, free of symbolic links, after it has seen that a tree over dirs can be mounted there.
+func prepareMountpoint(ctx context.Context, path string, dirs []string, nonEmpty bool) (string, error) {
 	if path == "" {
 		return "", errors.New("no mount point given")
 	}
@@ -43,8 +43,10 @@ func prepareMountpoint(ctx context.Context, path, data string, nonEmpty bool) (s
 	case !fi.IsDir():
 		return "", fmt.Errorf("mount point %s is not a directory", mountpoint)
 	}
-	if err := keepApart(mountpoint, data); err != nil {
-		return "", err
+	for _, dir := range dirs {
+		if err := keepApart(mountpoint, dir); err != nil {
+			return "", err
+		}
 	}
 	if !nonEmpty {
 		if err := checkEmpty(mountpoint); err != nil {

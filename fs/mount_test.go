@@ -210,14 +210,14 @@ func TestMountRefusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := prepareMountpoint(t.Context(), tt.mountpoint, data, false)
+			_, err := prepareMountpoint(t.Context(), tt.mountpoint, []string{"/elsewhere", data}, false)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
 	}
 	t.Run("not empty, as wished", func(t *testing.T) {
-		if got, err := prepareMountpoint(t.Context(), full, data, true); err != nil || got != full {
+		if got, err := prepareMountpoint(t.Context(), full, []string{data}, true); err != nil || got != full {
 			t.Errorf("got %q, %v", got, err)
 		}
 	})
@@ -226,7 +226,7 @@ func TestMountRefusals(t *testing.T) {
 		if err := os.Symlink("loop", link); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := prepareMountpoint(t.Context(), link+"/.", data, false); err != nil || got != filepath.Join(dir, "loop") {
+		if got, err := prepareMountpoint(t.Context(), link+"/.", []string{data}, false); err != nil || got != filepath.Join(dir, "loop") {
 			t.Errorf("got %q, %v", got, err)
 		}
 	})
@@ -429,7 +429,7 @@ func TestSilentDaemon(t *testing.T) {
 	if err := Unmount(t.Context(), mnt, false); err == nil || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("umount: got %v", err)
 	}
-	if _, err := prepareMountpoint(t.Context(), mnt, "/data", false); err == nil || !strings.Contains(err.Error(), "is already mounted at") {
+	if _, err := prepareMountpoint(t.Context(), mnt, []string{"/data"}, false); err == nil || !strings.Contains(err.Error(), "is already mounted at") {
 		t.Errorf("mount: got %v", err)
 	}
 	if err := Unmount(t.Context(), mnt, true); err != nil {

@@ -126,7 +126,8 @@ type Report struct {
 
 // EngineInfo says what an engine serves and who owns it.
 type EngineInfo struct {
-	Data     string // what was opened, an absolute path for a directory
+	Data     string // what was opened, an absolute path for a directory; several are joined with commas
+	Dirs     []string
 	Writable bool   // topics can be created
 	Reason   string // why not
 	UID, GID uint32
@@ -134,6 +135,10 @@ type EngineInfo struct {
 	Modified time.Time
 	// Committed says that what aborted transactions wrote is hidden and that logs end at their last stable offset (isolation read_committed).
 	Committed bool
+	// Own says that the directory is ours and not a broker's or a copy.
+	Own bool
+	// ClusterID and NodeID say which broker's it is; empty where that is not known.
+	ClusterID, NodeID string
 }
 
 // Isolation returns Kafka's word for what is shown of transactions.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/partition"
+	"github.com/logmount/logmount/storage/state"
 	"github.com/logmount/logmount/storage/vfs"
 )
 
@@ -17,6 +18,7 @@ import (
 type Engine struct {
 	o        Options
 	kind     kind
+	identity state.MetaProperties // of a broker's directory
 	writable bool
 	reason   string     // why not
 	marker   []byte     // content of the marker of that shutdown; nil if there was none
@@ -66,8 +68,8 @@ func (e *Engine) Info() storage.EngineInfo {
 	defer e.mu.RUnlock()
 	at := e.seen.info
 	info := storage.EngineInfo{
-		Data: e.o.Dir, Writable: e.writable, Reason: e.reason, UID: at.UID, GID: at.GID, Mode: uint32(at.Mode.Perm()), Modified: timeOf(at.Modified),
-		Committed: e.o.Committed,
+		Data: e.o.Dir, Dirs: []string{e.o.Dir}, Writable: e.writable, Reason: e.reason, UID: at.UID, GID: at.GID, Mode: uint32(at.Mode.Perm()), Modified: timeOf(at.Modified),
+		Committed: e.o.Committed, Own: e.kind == kindOwn, ClusterID: e.identity.ClusterID, NodeID: nodeID(e.identity),
 	}
 	if e.refused != nil {
 		info.Writable, info.Reason = false, reasonOf(e.refused)

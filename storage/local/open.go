@@ -31,7 +31,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{o: o, kind: l.kind, change: make(chan struct{}, 1), files: vfs.NewFiles(o.FS, o.MaxFiles), reason: l.reason(o.ReadOnly)}
+	if o.OneOfSeveral && l.kind == kindOwn {
+		return nil, l.alone(o.Dir)
+	}
+	e := &Engine{o: o, identity: readIdentity(&o, l), kind: l.kind, change: make(chan struct{}, 1), files: vfs.NewFiles(o.FS, o.MaxFiles), reason: l.reason(o.ReadOnly)}
 	e.seal.init()
 	e.watched = make(chan struct{}, 1)
 	e.env = &partition.Env{FS: o.FS, Files: e.files, Now: o.Now, Report: o.Report, Log: o.Log, CacheDir: o.cacheDir(), Seal: e.seal.add, Sleep: sleep, Watched: e.watch}

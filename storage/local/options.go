@@ -31,6 +31,8 @@ type Options struct {
 	// Committed hides what aborted transactions wrote and ends logs at their last stable offset.
 	Committed bool
 	LockWait  time.Duration // how long to wait for a lock that somebody holds
+	// OneOfSeveral refuses a directory that is missing, or that is ours or empty and so would become ours: only what others made is shown together.
+	OneOfSeveral bool
 
 	noLoops bool // tests call the bodies of the background loops themselves
 }

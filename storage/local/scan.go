@@ -131,7 +131,7 @@ func makeDir(o *Options) error {
 	if err != nil || there {
 		return err
 	}
-	if o.ReadOnly {
+	if o.ReadOnly || o.OneOfSeveral {
 		return &fs.PathError{Op: "open", Path: o.Dir, Err: fs.ErrNotExist}
 	}
 	if o.Create {

@@ -28,6 +28,9 @@ var (
 	errHeaders     = fmt.Errorf("%w: more than %d headers", ErrTooLarge, maxHeaders)
 )
 
+// nullLength is the varint of -1, the length of a null key or value.
+const nullLength = 1
+
 // parse finds the parts of the record at b[i:], checks that they fill it exactly and returns the position behind it.
 func parse(b []byte, i int, f *fields) (int, error) {
 	if i == len(b) {
@@ -41,27 +44,38 @@ func parse(b []byte, i int, f *fields) (int, error) {
 		return 0, errRecordEnd
 	}
 	b = b[:i+int(n)]
-	i++ // attributes, unused
-	f.timestamp, i = varint64(b, i)
-	if i < 0 {
-		return 0, errTimestamp
+	if t := b[i:]; len(t) > 4 && t[1]|t[2] < 0x80 && t[3] == nullLength {
+		// Nearly every line: no key, both deltas of one byte.
+		f.timestamp, f.delta = int64(t[1]>>1)^-int64(t[1]&1), int32(t[2]>>1)^-int32(t[2]&1)
+		i += 4
+		f.key, f.keyLen = i, -1
+	} else {
+		i++ // attributes, unused
+		f.timestamp, i = varint64(b, i)
+		if i < 0 {
+			return 0, errTimestamp
+		}
+		f.delta, i = varint32(b, i)
+		if i < 0 {
+			return 0, errOffsetDelta
+		}
+		n, i = varint32(b, i)
+		if i < 0 || n < -1 || int(n) > len(b)-i {
+			return 0, errKey
+		}
+		f.key, f.keyLen = i, int(n)
+		i += max(int(n), 0)
 	}
-	f.delta, i = varint32(b, i)
-	if i < 0 {
-		return 0, errOffsetDelta
-	}
-	n, i = varint32(b, i)
-	if i < 0 || n < -1 || int(n) > len(b)-i {
-		return 0, errKey
-	}
-	f.key, f.keyLen = i, int(n)
-	i += max(int(n), 0)
 	n, i = varint32(b, i)
 	if i < 0 || n < -1 || int(n) > len(b)-i {
 		return 0, errValue
 	}
 	f.value, f.valueLen = i, int(n)
 	i += max(int(n), 0)
+	if i+1 == len(b) && b[i] == 0 {
+		f.headers, f.headersAt = 0, i+1
+		return i + 1, nil
+	}
 	n, i = varint32(b, i)
 	if i < 0 || n < 0 || int(n) > (len(b)-i)/2 {
 		return 0, errHeaderCount

@@ -21,6 +21,7 @@ type checkpoints struct {
 	mu       sync.Mutex
 	recovery checkpoint
 	start    checkpoint
+	high     checkpoint   // high watermarks; of another's directory alone
 	startAt  vfs.FileInfo // of the file of start, when somebody else's was last read
 	startSeq int          // counts the changes of start that SetStart made
 }
@@ -29,6 +30,7 @@ type checkpoints struct {
 type checkpoint struct {
 	state.Checkpoint
 	onDisk []byte
+	bad    error // why the file cannot be understood
 }
 
 // load reads both files. One that cannot be understood is reported and taken for missing.
@@ -62,7 +64,7 @@ func (e *Engine) readCheckpoint(name string) (checkpoint, error) {
 	}
 	if err != nil {
 		e.report(path, err.Error())
-		c.Checkpoint = state.Checkpoint{}
+		c.Checkpoint, c.bad = state.Checkpoint{}, err
 	}
 	return c, nil
 }
@@ -153,7 +155,7 @@ func (e *Engine) saveCheckpoints() error {
 	var all []point
 	for _, p := range e.parts() {
 		l := p.opened()
-		if l == nil || l.Writable() != nil {
+		if l == nil || !l.Checkpointed() {
 			continue
 		}
 		start, needs := l.LogStart()
@@ -167,6 +169,7 @@ func (e *Engine) saveCheckpoints() error {
 	unmoved := e.points.startSeq == seq // else what was just read may be older than what SetStart has written
 	for _, x := range all {
 		e.points.recovery.Set(x.tp, x.recovery)
+		e.points.raiseLocked(x.tp, x.recovery)
 		switch {
 		case !unmoved:
 		case x.needsStart:
@@ -175,7 +178,9 @@ func (e *Engine) saveCheckpoints() error {
 			e.points.start.Delete(x.tp)
 		}
 	}
-	return errors.Join(e.putLocked(&e.points.recovery, state.RecoveryPointFile), e.putLocked(&e.points.start, state.LogStartFile))
+	return errors.Join(
+		e.putLocked(&e.points.recovery, state.RecoveryPointFile), e.putLocked(&e.points.start, state.LogStartFile), e.putLocked(&e.points.high, state.HighWatermarkFile),
+	)
 }
 
 // removedBelow reports whether no segment below a log's start is there or may come back after a crash.

@@ -28,7 +28,7 @@ func (e *Engine) Close() error {
 		err = errors.Join(err, e.saveCheckpoints())
 	}
 	err = errors.Join(err, e.files.Close())
-	if inOrder && err == nil && e.allClean() {
+	if inOrder && err == nil && e.allClean() && (e.kind == kindOwn || e.marker != nil) {
 		err = e.putMarker()
 	}
 	if err != nil {
@@ -79,7 +79,7 @@ func closeLog(p *part, inOrder bool) error {
 		return nil
 	}
 	ctx := context.Background() // nothing cuts a close short
-	if inOrder || l.Writable() != nil {
+	if inOrder || !l.Written() {
 		return l.Close(ctx)
 	}
 	err := l.Sync(ctx)

@@ -26,6 +26,7 @@ type Engine struct {
 	lock     vfs.Lock   // nil where not writable
 	files    *vfs.Files
 	env      *partition.Env
+	foreign  foreign // of a directory that is another's and is written
 	points   checkpoints
 	seal     maintenance
 	watched  chan struct{} // gets a token when somebody begins to wait for a log that others write

@@ -104,8 +104,12 @@ func (e *Engine) knowPartLocked(tp storage.TopicPartition, ino uint64, c *catalo
 			p.config, _ = ParseConfig(ct.Config) // was checked when the catalogue was read
 		}
 	}
-	if !p.own && p.reason == "" {
+	switch {
+	case p.own || p.reason != "":
+	case e.kind == kindOwn:
 		p.reason = CatalogFile + " does not name it"
+	case internalTopics[tp.Topic]:
+		p.reason = internalReason
 	}
 	t := e.topics[tp.Topic]
 	if t == nil {

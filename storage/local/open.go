@@ -19,7 +19,7 @@ const markerLimit = 4096
 // Open opens a log directory. It reads the directory's listing and the small files at its top; logs are opened when they are first asked for.
 //
 // An empty directory and one of ours are opened for writing: the lock is taken (storage.ErrLocked), and what a crash left of changes to topics is
-// finished. Every other log directory is read-only. A directory that is neither is storage.ErrNotLogDirectory.
+// finished. Every other log directory is read-only, unless the options say ReadWrite. A directory that is neither is storage.ErrNotLogDirectory.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.OneOfSeveral && l.kind == kindOwn {
 		return nil, l.alone(o.Dir)
 	}
-	e := &Engine{o: o, identity: readIdentity(&o, l), kind: l.kind, change: make(chan struct{}, 1), files: vfs.NewFiles(o.FS, o.MaxFiles), reason: l.reason(o.ReadOnly)}
+	e := &Engine{o: o, identity: readIdentity(&o, l), kind: l.kind, change: make(chan struct{}, 1), files: vfs.NewFiles(o.FS, o.MaxFiles), reason: l.reason(&o)}
 	e.seal.init()
 	e.watched = make(chan struct{}, 1)
 	e.env = &partition.Env{FS: o.FS, Files: e.files, Now: o.Now, Report: o.Report, Log: o.Log, CacheDir: o.cacheDir(), Seal: e.seal.add, Sleep: sleep, Watched: e.watch}
@@ -64,13 +64,23 @@ func (e *Engine) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l.kind != kindOwn {
+	if l.kind != e.kind {
 		return fmt.Errorf("log directory %s: %w: it has just become another's", e.o.Dir, storage.ErrUnavailable)
 	}
-	if err := e.own(l); err != nil {
+	if e.kind == kindOwn {
+		if err := e.own(l); err != nil {
+			return err
+		}
+		return e.list()
+	}
+	if err := e.adopt(l); err != nil {
 		return err
 	}
-	return e.list()
+	err = e.list()
+	if err != nil && e.marker != nil {
+		err = errors.Join(err, e.putMarker())
+	}
+	return err
 }
 
 // takeLock takes the lock, waiting for it as long as the options say. On a medium that cannot be written the engine becomes read-only.
@@ -97,7 +107,7 @@ func (e *Engine) takeLock(ctx context.Context) error {
 	switch err := owner.Apply(e.o.FS, path); {
 	case err == nil:
 		e.owner = &owner
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission) && e.kind == kindOwn:
 		e.o.Log.Info("files are made as our own, not as the directory's owner's", "dir", e.o.Dir)
 	default:
 		return err
@@ -175,7 +185,7 @@ func (e *Engine) takeMarker() error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	case errors.Is(err, vfs.ErrTooBig):
+	case errors.Is(err, vfs.ErrTooBig) && e.kind == kindOwn:
 		b = state.FormatCleanMarker(state.UnknownBrokerEpoch) // only that it is there counts
 	case err != nil:
 		return err

@@ -30,7 +30,15 @@ type Options struct {
 	Log      *slog.Logger         // may be nil
 	// Committed hides what aborted transactions wrote and ends logs at their last stable offset.
 	Committed bool
-	LockWait  time.Duration // how long to wait for a lock that somebody holds
+	// ReadWrite allows to append to the logs of a directory that is another's, and to delete from their start. It changes nothing for one of ours.
+	ReadWrite bool
+	// MetadataDirs are directories in which to look for the metadata log of a broker's cluster, after the log directory itself.
+	MetadataDirs []string
+	// Unreplicated are topics of a broker whose partitions are taken to have no other replica although nobody tells.
+	Unreplicated []string
+	// Exact takes batches as a follower does: with their producers, transactions and, where that is possible, offsets. It is for directories of ours.
+	Exact    bool
+	LockWait time.Duration // how long to wait for a lock that somebody holds
 	// OneOfSeveral refuses a directory that is missing, or that is ours or empty and so would become ours: only what others made is shown together.
 	OneOfSeveral bool
 
@@ -41,6 +49,8 @@ func (o *Options) complete() error {
 	switch {
 	case o.FS == nil || o.Now == nil || o.Rand == nil:
 		return errors.New("options: FS, Now and Rand are required")
+	case o.ReadWrite && o.Exact:
+		return errors.New("options: batches are not taken exactly in a directory that is another's")
 	case !filepath.IsAbs(o.Dir):
 		return fmt.Errorf("options: directory %q is not an absolute path", o.Dir)
 	}

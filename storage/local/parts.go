@@ -142,10 +142,21 @@ func (e *Engine) openLog(p *part) (*partition.Log, error) {
 			return nil, fmt.Errorf("partition %s: %w", p.tp, err)
 		}
 	}
+	var refused refusal
+	if e.foreignWrites() {
+		var err error
+		if refused, err = e.admit(p); err != nil {
+			return nil, fmt.Errorf("partition %s: %w", p.tp, err)
+		}
+		reason = refused.reason
+	}
 	recovery, start := e.points.of(p.tp)
 	o := partition.Options{
-		TP: p.tp, Dir: p.dir, Config: p.config, Writable: p.own && e.writable && reason == "", Reason: reason, Clean: e.wasClean(p),
-		RecoveryPoint: recovery, LogStart: start, Final: e.final(p), Committed: e.o.Committed,
+		TP: p.tp, Dir: p.dir, Config: p.config, Writable: (p.own || e.foreignWrites()) && e.writable && reason == "", Reason: reason, Clean: e.wasClean(p),
+		RecoveryPoint: recovery, LogStart: start, Final: e.final(p), Committed: e.o.Committed, Foreign: e.foreignWrites(), Denied: refused.denied, Exact: e.o.Exact && p.own,
+	}
+	if o.Foreign && !o.Writable {
+		o.Final = true // nobody else can be writing it while we have the lock
 	}
 	if !o.Writable {
 		o.LogStartNow = func() storage.Offset { return e.logStartNow(p.tp) }
@@ -171,7 +182,7 @@ func (e *Engine) wasClean(p *part) bool {
 func (e *Engine) final(p *part) bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.kind == kindCopy && !e.seen.locked || e.writable && !p.own
+	return e.kind == kindCopy && !e.seen.locked || e.kind == kindOwn && e.writable && !p.own
 }
 
 // completeDir finishes what a crash left of the making of one of our directories. It returns a reason not to write the log.

@@ -113,10 +113,12 @@ func some(names []string) string {
 }
 
 // reason says why a directory is not written.
-func (l *listing) reason(readOnly bool) string {
+func (l *listing) reason(o *Options) string {
 	switch {
-	case readOnly:
+	case o.ReadOnly:
 		return "opened read-only"
+	case o.ReadWrite:
+		return ""
 	case l.kind == kindBroker:
 		return "it is a broker's log directory (" + state.MetaPropertiesFile + ")"
 	case l.kind == kindCopy:

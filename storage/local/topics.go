@@ -19,6 +19,9 @@ func (e *Engine) begin(ctx context.Context) (end func(), err error) {
 	if !e.writable {
 		return nil, fmt.Errorf("log directory %s: %w: %s", e.o.Dir, storage.ErrReadOnly, e.reason)
 	}
+	if e.foreignWrites() {
+		return nil, fmt.Errorf("log directory %s: %w: %w", e.o.Dir, storage.ErrNotPermitted, errAppendsOnly)
+	}
 	select {
 	case e.change <- struct{}{}:
 	case <-ctx.Done():

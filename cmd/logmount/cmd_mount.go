@@ -20,6 +20,8 @@ import (
 type mountFlags struct {
 	foreground bool
 	create     bool
+	readWrite  bool
+	metadata   string
 	options    []string
 	logFile    string
 	logLevel   string
@@ -30,6 +32,8 @@ func (f *mountFlags) register(s *pflag.FlagSet) {
 	s.BoolVarP(&f.foreground, "foreground", "f", false, "stay in the foreground (systemd, debugging)")
 	s.StringArrayVarP(&f.options, "options", "o", nil, "mount options, as for mount(8): "+knownOptions)
 	s.BoolVar(&f.create, "create", false, "create DATA, with its parents, where it is missing")
+	s.BoolVar(&f.readWrite, "read-write", false, "let records be appended to, and deleted from the start of, the logs of a stopped broker or a copy")
+	s.StringVar(&f.metadata, "metadata-dir", "", "with --read-write: where the cluster's __cluster_metadata-0 is, if not in DATA")
 	s.StringVar(&f.logFile, "log-file", "", "append the daemon's log to this file")
 	s.StringVar(&f.logLevel, "log-level", "info", "log from this level on: debug, info, warn or error")
 	s.IntVar(&f.statusFD, "status-fd", 0, "descriptor on which the daemon tells its parent how the mount went")
@@ -49,9 +53,12 @@ func newMountCmd() *cobra.Command {
 
 // mountRequest is a mount, with everything checked that can be checked without touching DATA or MNT.
 type mountRequest struct {
-	data, mnt string // absolute
+	dirs      []string // absolute
+	data, mnt string   // absolute; data is all of dirs with commas between them
 	opts      mountOptions
 	create    bool
+	readWrite bool
+	metadata  string // absolute, or empty
 	logFile   string // absolute, or empty
 	logLevel  slog.Level
 }
@@ -63,9 +70,10 @@ func (f *mountFlags) request(args []string) (r mountRequest, err error) {
 	if r.opts, err = parseMountOptions(f.options); err != nil {
 		return r, err
 	}
-	if r.data, err = dataPath(args[0]); err != nil {
+	if r.dirs, err = dataPaths(args[0]); err != nil {
 		return r, err
 	}
+	r.data = strings.Join(r.dirs, ",")
 	if args[1] == "" {
 		return r, errors.New("MNT is empty; give the path of an empty directory")
 	}
@@ -93,7 +101,28 @@ func (f *mountFlags) request(args []string) (r mountRequest, err error) {
 		return r, fmt.Errorf("unknown log level %q: debug, info, warn or error", f.logLevel)
 	}
 	r.create = f.create
-	return r, nil
+	return r, f.foreign(&r)
+}
+
+// foreign checks what is about writing a directory that is another's.
+func (f *mountFlags) foreign(r *mountRequest) (err error) {
+	r.readWrite = f.readWrite
+	switch {
+	case f.readWrite && r.opts.readOnly:
+		return errors.New("--read-write and -o ro exclude each other")
+	case f.readWrite && r.opts.exact:
+		return errors.New("-o batch=exact is for directories of logmount's own, not with --read-write")
+	case !f.readWrite && f.metadata != "":
+		return errors.New("--metadata-dir says something only with --read-write")
+	case !f.readWrite && len(r.opts.sole) > 0:
+		return errors.New("-o assume-unreplicated says something only with --read-write")
+	case f.metadata == "":
+		return nil
+	}
+	if r.metadata, err = dataPath(f.metadata); err != nil {
+		return fmt.Errorf("--metadata-dir: %w", err)
+	}
+	return nil
 }
 
 // arguments are those with which the daemon is started: the same mount, spelt so that `ps` shows it.
@@ -104,6 +133,12 @@ func (r *mountRequest) arguments() []string {
 	}
 	if r.create {
 		a = append(a, "--create")
+	}
+	if r.readWrite {
+		a = append(a, "--read-write")
+	}
+	if r.metadata != "" {
+		a = append(a, "--metadata-dir", r.metadata)
 	}
 	if len(r.opts.given) > 0 {
 		a = append(a, "-o", strings.Join(r.opts.given, ","))
@@ -119,7 +154,7 @@ func runMount(c *cobra.Command, args []string, f *mountFlags) error {
 	if f.statusFD > 0 {
 		return runDaemon(c.Context(), r, f.statusFD)
 	}
-	if r.mnt, err = fs.CheckMountpoint(c.Context(), r.mnt, r.data); err != nil {
+	if r.mnt, err = fs.CheckMountpoint(c.Context(), r.mnt, r.dirs...); err != nil {
 		return err
 	}
 	if f.foreground {

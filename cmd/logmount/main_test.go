@@ -36,7 +36,7 @@ func TestBadArgumentsAreOneLine(t *testing.T) {
 		{"an unknown verb", []string{"frobnicate"}, `no verb "frobnicate"`},
 		{"a misspelt verb", []string{"umonut", "/mnt"}, "did you mean `logmount umount`"},
 		{"an unknown flag", []string{"--frobnicate", "a", "b"}, "unknown flag: --frobnicate"},
-		{"a flag that there is not", []string{"--read-write", "a", "b"}, "unknown flag: --read-write"},
+		{"a flag that there is not", []string{"--frobnicate", "a", "b"}, "unknown flag: --frobnicate"},
 		{"an unknown option", []string{"a", "b", "-o", "ro,frob"}, `unknown option "frob"`},
 		{"an unknown log level", []string{"a", "b", "--log-level", "loud"}, `unknown log level "loud"`},
 		{"a mount on itself", []string{".", "."}, "would hide the log directory"},

@@ -17,6 +17,8 @@ type mountOptions struct {
 	umask      *uint32
 	batchSize  int
 	committed  bool     // isolation=read_committed
+	exact      bool     // batch=exact
+	sole       []string // assume-unreplicated=TOPIC
 	flags      []string // options of the kernel's that are handed on
 	given      []string // as given, without the ones that mount(8) passes for itself; for .logmount/config and for the daemon's arguments
 }
@@ -31,7 +33,7 @@ const (
 )
 
 // knownOptions is what the error about an unknown option lists.
-const knownOptions = "ro, rw, allow_other, uid=N, gid=N, umask=OCTAL, batch.size=BYTES, isolation=read_uncommitted|read_committed"
+const knownOptions = "ro, rw, allow_other, uid=N, gid=N, umask=OCTAL, batch.size=BYTES, isolation=read_uncommitted|read_committed, batch=exact, assume-unreplicated=TOPIC"
 
 // ignoredOptions are those that mount(8) and /etc/fstab carry for themselves and for systemd, and those of the kernel that say what is so anyway
 // (every mount is nosuid and nodev).
@@ -82,7 +84,7 @@ func (o *mountOptions) set(opt string) (err error) {
 		return nil
 	}
 	switch name {
-	case "uid", "gid", "umask", "batch.size", "isolation":
+	case "uid", "gid", "umask", "batch.size", "isolation", "batch", "assume-unreplicated":
 		if !has || value == "" {
 			return fmt.Errorf("option %s needs a value: %s=…", name, name)
 		}
@@ -107,6 +109,13 @@ func (o *mountOptions) set(opt string) (err error) {
 			return fmt.Errorf("option batch.size=%s: not a number of bytes from %d to %d", value, minBatchSize, maxBatchSize)
 		}
 		o.batchSize = n
+	case "batch":
+		if value != "exact" {
+			return fmt.Errorf("option batch=%s: exact is the only value", value)
+		}
+		o.exact = true
+	case "assume-unreplicated":
+		o.sole = append(o.sole, value)
 	case "isolation":
 		switch value {
 		case storage.ReadCommitted, storage.ReadUncommitted:

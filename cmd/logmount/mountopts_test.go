@@ -44,6 +44,9 @@ func TestParseMountOptionsRefuses(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{"frobnicate", `unknown option "frobnicate": known are ro, rw, allow_other`},
 		{"read-write", "unknown option"},
+		{"batch=loose", "exact is the only value"},
+		{"batch", "needs a value"},
+		{"assume-unreplicated=", "needs a value"},
 		{"RO", "unknown option"},
 		{"ro=1", "unknown option"},
 		{"uid", "needs a value"},

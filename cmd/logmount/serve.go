@@ -8,13 +8,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/logmount/logmount/fs"
 	"github.com/logmount/logmount/storage"
-	"github.com/logmount/logmount/storage/local"
 )
 
 // errSignalled is the cause of a context that a signal cancelled.
@@ -26,15 +26,19 @@ func serve(ctx context.Context, r mountRequest, log *slog.Logger, hangup bool, r
 	ctx, release := stopOnSignal(ctx, log, hangup)
 	defer release()
 	reports := fs.NewReports(log, time.Now)
-	o := engineOptions(r.data, r.opts.readOnly, log)
+	o := engineOptions(r.opts.readOnly, log)
 	o.Report = reports.Add
 	o.Create = r.create
 	o.Committed = r.opts.committed
+	o.ReadWrite, o.Unreplicated, o.Exact = r.readWrite, r.opts.sole, r.opts.exact
+	if r.metadata != "" {
+		o.MetadataDirs = []string{r.metadata}
+	}
 	already := mountsOf(r.data)
 	if len(already) == 0 {
 		o.LockWait = lockWait // who holds the lock without a mount is letting go of it
 	}
-	e, err := local.Open(ctx, o)
+	e, err := openEngine(ctx, r.dirs, o)
 	if errors.Is(err, storage.ErrLocked) {
 		return lockedError(r.data, nil, err)
 	}
@@ -84,6 +88,7 @@ func settingsOf(r mountRequest) map[string]string {
 		"options":    strings.Join(r.opts.given, ","),
 		"log_file":   r.logFile,
 		"log_level":  r.logLevel.String(),
+		"read_write": strconv.FormatBool(r.readWrite),
 	}
 }
 

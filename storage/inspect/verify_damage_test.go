@@ -89,8 +89,8 @@ func TestVerifyFindsStretches(t *testing.T) {
 		{"bad batch before the torn one", -1, func(b []byte, l []Batch) []byte { b[l[len(l)-2].Pos+100] ^= 1; return b[:len(b)-5] }, -2, 0, TornTail, true, Notice},
 		{"bad last batch, closed in order", -1, func(b []byte, _ []Batch) []byte { b[len(b)-1] ^= 1; return b }, last, 0, BatchCRC, false, Damage},
 		{"bad batch before good ones, above the recovery point", -1, flipAt(2, 100), 2, 3, BatchCRC, true, Damage},
-		{"zeros at the end", -1, func(b []byte, l []Batch) []byte { return append(b, make([]byte, 5000)...) }, -102, 0, LogZeros, true, Notice},
-		{"zeros at the end, closed in order", -1, func(b []byte, l []Batch) []byte { return append(b, make([]byte, 5000)...) }, -102, 0, LogZeros, false, Damage},
+		{"zeros at the end", -1, func(b []byte, _ []Batch) []byte { return append(b, make([]byte, 5000)...) }, -102, 0, LogZeros, true, Notice},
+		{"zeros at the end, closed in order", -1, func(b []byte, _ []Batch) []byte { return append(b, make([]byte, 5000)...) }, -102, 0, LogZeros, false, Damage},
 		{"undecodable records", 0, func(b []byte, l []Batch) []byte {
 			x := b[l[3].Pos:l[4].Pos]
 			x[record.HeaderSize] ^= 0x40 // length of the first record
@@ -125,18 +125,18 @@ func TestVerifyFindsStretches(t *testing.T) {
 			found = slices.DeleteFunc(found, func(f Finding) bool { return f.What == NotClean || f.What == SizeIndexStale })
 			size := storage.Pos(len(own[seg+state.ExtLog]))
 			var want Finding
-			switch {
-			case test.from == -100:
+			switch test.from {
+			case -100:
 				want.Pos, want.End = list[3].Pos, list[3].Pos+67
 				want.Offset, want.Next = list[3].Header.BaseOffset, list[3].Header.BaseOffset
-			case test.from == -101:
+			case -101:
 				want.Pos, want.End = list[4].Pos, list[4].Pos+storage.Pos(list[3].Size)
 				want.Offset, want.Next = list[4].Header.BaseOffset, list[4].Header.BaseOffset
-			case test.from == -102:
+			case -102:
 				want.Pos, want.End, want.Offset, want.Next = startOf(list, len(list)), size, list[len(list)-1].Header.NextOffset(), -1
-			case test.from == -2:
+			case -2:
 				want.Pos, want.End, want.Offset, want.Next = list[len(list)-2].Pos, size, list[len(list)-2].Header.BaseOffset, -1
-			case test.from == last:
+			case last:
 				want.Pos, want.End, want.Offset, want.Next = list[len(list)-1].Pos, size, list[len(list)-1].Header.BaseOffset, -1
 			default:
 				want.Pos, want.End = list[test.from].Pos, startOf(list, test.to)

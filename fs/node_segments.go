@@ -40,24 +40,18 @@ func (n *segmentsDir) lookup(ctx context.Context, name string) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := p.Files(ctx)
-	if errors.Is(err, storage.ErrUnsupported) {
+	info, err := p.File(ctx, name)
+	switch {
+	case errors.Is(err, storage.ErrUnsupported):
 		return nil, errNoEntry
+	case err != nil:
+		return nil, asNoEntry(err)
 	}
-	if err != nil {
-		return nil, err
+	f := &found{node: &segmentNode{t: n.t, p: p, info: info}, ino: n.ino("segments", name), dynamic: true}
+	if info.Final {
+		f.same = identity(p, s, storage.Offset(info.Size), storage.Offset(info.Modified.UnixNano()))
 	}
-	for i := range files {
-		if files[i].Name == name {
-			node := &segmentNode{t: n.t, p: p, info: files[i]}
-			f := &found{node: node, ino: n.ino("segments", name)}
-			if node.info.Final {
-				f.same = identity(p, s, storage.Offset(node.info.Size), storage.Offset(node.info.Modified.UnixNano()))
-			}
-			return f, nil
-		}
-	}
-	return nil, errNoEntry
+	return f, nil
 }
 
 // segmentNode is one raw file.

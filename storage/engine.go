@@ -61,6 +61,8 @@ type Partition interface {
 	Writable() error
 	// Files lists the raw files. ErrUnsupported by an engine that has none.
 	Files(ctx context.Context) ([]FileInfo, error)
+	// File describes one raw file; ErrOffsetGone where there is none of that name.
+	File(ctx context.Context, name string) (FileInfo, error)
 	// OpenFile opens a raw file for reading.
 	OpenFile(ctx context.Context, name string) (RawFile, error)
 }

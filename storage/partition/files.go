@@ -67,10 +67,33 @@ func (f *rawFile) Stat() (storage.FileInfo, error) {
 	return f.log.fileInfo(f.name, st), nil
 }
 
+// File implements storage.Partition.
+func (l *Log) File(_ context.Context, name string) (storage.FileInfo, error) {
+	if err := plain(name); err != nil {
+		return storage.FileInfo{}, err
+	}
+	st, err := l.env.FS.Stat(l.path(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && !st.Mode.IsRegular():
+		return storage.FileInfo{}, fmt.Errorf("%s: %w", l.path(name), storage.ErrOffsetGone)
+	case err != nil:
+		return storage.FileInfo{}, err
+	}
+	return l.fileInfo(name, st), nil
+}
+
+// plain refuses what is not the name of something in a directory.
+func plain(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return fmt.Errorf("%w: %q", storage.ErrInvalidName, name)
+	}
+	return nil
+}
+
 // OpenFile implements storage.Partition.
 func (l *Log) OpenFile(_ context.Context, name string) (storage.RawFile, error) {
-	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
-		return nil, fmt.Errorf("%w: %q", storage.ErrInvalidName, name)
+	if err := plain(name); err != nil {
+		return nil, err
 	}
 	h, err := l.env.Files.Open(l.path(name), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {

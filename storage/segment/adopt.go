@@ -64,7 +64,7 @@ func (s *Segment) Adopt(ctx context.Context, size storage.Pos) (a *Adopted, ok b
 
 // indexed reports whether both index files are there.
 func (s *Segment) indexed() (bool, error) {
-	for _, path := range []string{s.idx, s.tidx} {
+	for _, path := range []string{s.indexPath(), s.timeIndexPath()} {
 		if there, err := vfs.Exists(s.env.FS, path); err != nil || !there {
 			return false, err
 		}
@@ -74,7 +74,7 @@ func (s *Segment) indexed() (bool, error) {
 
 // GiveTo gives the log and its indexes to their owner.
 func (s *Segment) GiveTo(owner vfs.Owner) error {
-	for _, path := range []string{s.log, s.idx, s.tidx} {
+	for _, path := range []string{s.logPath(), s.indexPath(), s.timeIndexPath()} {
 		if err := owner.Apply(s.env.FS, path); err != nil {
 			return err
 		}

@@ -17,8 +17,8 @@ import (
 // indexes holds what is known of a closed segment's offset and time index: how many entries may be used, and the entries themselves where they had to be
 // rebuilt because a file is missing. A live segment's are known from its view.
 type indexes struct {
-	gate chan struct{} // held by whoever loads; a channel, so that waiting can be interrupted
-	info *indexInfo    // guarded by Segment.mu
+	gate gate       // held by whoever loads
+	info *indexInfo // guarded by Segment.mu
 }
 
 type indexInfo struct {
@@ -32,8 +32,6 @@ type indexInfo struct {
 // unknownTimestamp stands for a largest timestamp that only a scan could tell.
 const unknownTimestamp = 1<<63 - 1
 
-func (x *indexes) init() { x.gate = make(chan struct{}, 1) }
-
 // indexInfo returns what may be used of the index files, loading or rebuilding them at the first call.
 func (v *View) indexInfo() (*indexInfo, error) {
 	s := v.Segment
@@ -46,8 +44,10 @@ func (v *View) indexInfo() (*indexInfo, error) {
 	if info != nil {
 		return info, nil
 	}
-	s.indexes.gate <- struct{}{}
-	defer func() { <-s.indexes.gate }()
+	if err := s.enter(context.Background(), &s.indexes.gate); err != nil {
+		return nil, err
+	}
+	defer s.leave(&s.indexes.gate)
 	s.mu.Lock()
 	info = s.indexes.info
 	s.mu.Unlock()
@@ -66,7 +66,7 @@ func (v *View) indexInfo() (*indexInfo, error) {
 
 func (v *View) loadIndexes() (*indexInfo, error) {
 	info := &indexInfo{maxTimestamp: unknownTimestamp}
-	n, err := v.count(v.idx, func(r io.ReaderAt, size int64) (int, error) { return index.CountOffsets(r, size) })
+	n, err := v.count(v.indexPath(), func(r io.ReaderAt, size int64) (int, error) { return index.CountOffsets(r, size) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return v.rebuildIndexes()
 	}
@@ -74,7 +74,7 @@ func (v *View) loadIndexes() (*indexInfo, error) {
 		return nil, err
 	}
 	info.offsets = n
-	info.times, err = v.count(v.tidx, func(r io.ReaderAt, size int64) (int, error) { return index.CountTimes(r, size) })
+	info.times, err = v.count(v.timeIndexPath(), func(r io.ReaderAt, size int64) (int, error) { return index.CountTimes(r, size) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -175,9 +175,9 @@ func (v *View) withOffsets(info *indexInfo, fn func(index.Offsets) error) error 
 	if info.offsets == 0 {
 		return fn(index.Offsets{R: bytes.NewReader(nil), Base: v.Base})
 	}
-	h, err := v.env.Files.Open(v.idx, os.O_RDONLY, 0)
+	h, err := v.env.Files.Open(v.indexPath(), os.O_RDONLY, 0)
 	if err != nil {
-		return missing(err, v.log)
+		return missing(err, v.logPath())
 	}
 	defer h.Unpin()
 	return fn(index.Offsets{R: h, N: info.offsets, Base: v.Base})
@@ -190,9 +190,9 @@ func (v *View) withTimes(info *indexInfo, fn func(index.Times) error) error {
 	if info.times == 0 {
 		return fn(index.Times{R: bytes.NewReader(nil), Base: v.Base})
 	}
-	h, err := v.env.Files.Open(v.tidx, os.O_RDONLY, 0)
+	h, err := v.env.Files.Open(v.timeIndexPath(), os.O_RDONLY, 0)
 	if err != nil {
-		return missing(err, v.log)
+		return missing(err, v.logPath())
 	}
 	defer h.Unpin()
 	return fn(index.Times{R: h, N: info.times, Base: v.Base})

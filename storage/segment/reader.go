@@ -163,7 +163,7 @@ func (r *Reader) failedBatch(err error) error {
 	if !errors.As(err, &ce) {
 		if errors.Is(err, storage.ErrUnsupported) {
 			r.from = max(r.from, r.scan.Header.NextOffset())
-			return r.failed(&storage.CorruptError{Path: r.view.log, Pos: r.scan.Pos, Offset: r.scan.Header.BaseOffset, Reason: "cannot be shown", Err: err})
+			return r.failed(&storage.CorruptError{Path: r.view.logPath(), Pos: r.scan.Pos, Offset: r.scan.Header.BaseOffset, Reason: "cannot be shown", Err: err})
 		}
 		return err
 	}

@@ -313,10 +313,10 @@ func (s *Segment) resumeIndexes(v *View, a *Appender) (ok bool, keep int, err er
 
 // WriteIndexes replaces both index files.
 func (s *Segment) WriteIndexes(offsets, times []byte) error {
-	if err := s.rewrite(s.idx, offsets); err != nil {
+	if err := s.rewrite(s.indexPath(), offsets); err != nil {
 		return err
 	}
-	if err := s.rewrite(s.tidx, times); err != nil {
+	if err := s.rewrite(s.timeIndexPath(), times); err != nil {
 		return err
 	}
 	s.ForgetIndexes()

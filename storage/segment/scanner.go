@@ -183,7 +183,7 @@ func (s *Scanner) bad(pos storage.Pos, err error) *storage.CorruptError {
 	if pos == s.Pos && s.next > s.Pos {
 		o = s.Header.BaseOffset
 	}
-	return &storage.CorruptError{Path: s.seg.log, Pos: pos, Offset: o, Reason: "unreadable batch", Err: err}
+	return &storage.CorruptError{Path: s.seg.logPath(), Pos: pos, Offset: o, Reason: "unreadable batch", Err: err}
 }
 
 // skip goes behind the unreadable bytes at pos, where the batch that was found starts or the next should: the next call of Next is for the first place

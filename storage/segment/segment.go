@@ -1,12 +1,14 @@
 package segment
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/logmount/logmount/storage"
@@ -34,10 +36,8 @@ type Segment struct {
 	Base   storage.Offset
 	dir    string
 	suffix string
-	log    string // file names, made once
-	idx    string
-	tidx   string
-	own    bool // files beside the log may be written
+	names  atomic.Pointer[names] // made at first use: most segments of a log are never looked at
+	own    bool                  // files beside the log may be written
 	// interval is index.interval.bytes: the distance between entries of the indexes that are built here.
 	interval int64
 	maxIndex int64
@@ -61,9 +61,6 @@ type Settings struct {
 // New returns the segment of dir that starts at base. It touches no file.
 func New(env *Env, dir string, base storage.Offset, st Settings) *Segment {
 	s := &Segment{env: env, Base: base, dir: dir, suffix: st.Suffix, own: st.Own, interval: max(st.IndexInterval, 0), maxIndex: st.MaxIndexBytes}
-	s.log, s.idx, s.tidx = s.path(state.ExtLog), s.path(state.ExtIndex), s.path(state.ExtTimeIndex)
-	s.sums.init()
-	s.indexes.init()
 	return s
 }
 
@@ -71,8 +68,49 @@ func (s *Segment) path(ext string) string {
 	return filepath.Join(s.dir, state.FileName(s.Base, ext)+s.suffix)
 }
 
+// names are the files' names.
+type names struct{ log, index, timeIndex string }
+
+func (s *Segment) named() *names {
+	if n := s.names.Load(); n != nil {
+		return n
+	}
+	n := &names{s.path(state.ExtLog), s.path(state.ExtIndex), s.path(state.ExtTimeIndex)}
+	s.names.Store(n)
+	return n
+}
+
+func (s *Segment) logPath() string       { return s.named().log }
+func (s *Segment) indexPath() string     { return s.named().index }
+func (s *Segment) timeIndexPath() string { return s.named().timeIndex }
+
 // Path returns the name of the .log file.
-func (s *Segment) Path() string { return s.log }
+func (s *Segment) Path() string { return s.path(state.ExtLog) }
+
+// gate is a lock that waiting for can be interrupted. It is made at first use.
+type gate struct{ ch chan struct{} } // ch is guarded by Segment.mu
+
+func (s *Segment) enter(ctx context.Context, g *gate) error {
+	s.mu.Lock()
+	if g.ch == nil {
+		g.ch = make(chan struct{}, 1)
+	}
+	ch := g.ch
+	s.mu.Unlock()
+	select {
+	case ch <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *Segment) leave(g *gate) {
+	s.mu.Lock()
+	ch := g.ch
+	s.mu.Unlock()
+	<-ch
+}
 
 // Create makes the empty files of the segment. The directory is not synced.
 func (s *Segment) Create(owner vfs.Owner) error {
@@ -105,9 +143,9 @@ func (s *Segment) Remove() error {
 
 // open pins the log for reading. A log that is not there any more is ErrOffsetGone.
 func (s *Segment) open() (*vfs.Handle, error) {
-	h, err := s.env.Files.Open(s.log, os.O_RDONLY, 0)
+	h, err := s.env.Files.Open(s.logPath(), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return h, gone(s.log)
+		return h, gone(s.logPath())
 	}
 	return h, err
 }

@@ -127,7 +127,7 @@ func (v *View) saveSizes(t *Table, edges *sizeEdges) {
 	b := index.EncodeSizes(edges.header, t.Entries)
 	var owner *vfs.Owner // nil in the cache directory
 	if v.own {
-		st, err := v.env.FS.Stat(v.log)
+		st, err := v.env.FS.Stat(v.logPath())
 		if err != nil {
 			return
 		}

@@ -45,7 +45,7 @@ func (t *Table) find(v *View, floor func(index.SizeTable) (index.SizeEntry, int,
 	if t.file != nil {
 		h, err := v.env.Files.Open(t.file.path, os.O_RDONLY, 0)
 		if err != nil {
-			return index.SizeEntry{}, missing(err, v.log)
+			return index.SizeEntry{}, missing(err, v.logPath())
 		}
 		defer h.Unpin()
 		x = index.Sizes{R: h, H: t.file.header}
@@ -59,8 +59,8 @@ func (t *Table) find(v *View, floor func(index.SizeTable) (index.SizeEntry, int,
 
 // sums holds the tables of a segment.
 type sums struct {
-	gate     chan struct{} // held by whoever builds; a channel, so that waiting can be interrupted
-	linear   *Table        // of a segment that is not live; guarded by Segment.mu
+	gate     gate   // held by whoever builds
+	linear   *Table // of a segment that is not live; guarded by Segment.mu
 	measured map[string]*measured
 }
 
@@ -70,8 +70,6 @@ type measured struct {
 	upTo  storage.Pos
 	low   storage.Offset
 }
-
-func (s *sums) init() { s.gate = make(chan struct{}, 1) }
 
 // key is what a measure's table that grows is kept under: all linear measures share one.
 func key(m *storage.Measure) string {
@@ -111,12 +109,10 @@ func (v *View) Table(ctx context.Context, m *storage.Measure) (*Table, error) {
 		return t, nil
 	}
 	s := v.Segment
-	select {
-	case s.sums.gate <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if err := s.enter(ctx, &s.sums.gate); err != nil {
+		return nil, err
 	}
-	defer func() { <-s.sums.gate }()
+	defer s.leave(&s.sums.gate)
 	if t := v.table(m); t != nil {
 		return t, nil
 	}

@@ -18,13 +18,13 @@ type Piece struct {
 
 // Write writes a piece: the log first, then the indexes. After an error Cut brings the files back.
 func (s *Segment) Write(p *Piece) error {
-	if err := s.writeAt(s.log, p.Log, int64(p.Pos)); err != nil {
+	if err := s.writeAt(s.logPath(), p.Log, int64(p.Pos)); err != nil {
 		return err
 	}
-	if err := s.writeAt(s.idx, p.Offsets, int64(p.NOffsets)*index.OffsetEntrySize); err != nil {
+	if err := s.writeAt(s.indexPath(), p.Offsets, int64(p.NOffsets)*index.OffsetEntrySize); err != nil {
 		return err
 	}
-	return s.writeAt(s.tidx, p.Times, int64(p.NTimes)*index.TimeEntrySize)
+	return s.writeAt(s.timeIndexPath(), p.Times, int64(p.NTimes)*index.TimeEntrySize)
 }
 
 func (s *Segment) writeAt(path string, b []byte, pos int64) error {
@@ -42,13 +42,13 @@ func (s *Segment) writeAt(path string, b []byte, pos int64) error {
 
 // Cut truncates the files to what an appender knows of: size bytes of log and so many entries in the indexes.
 func (s *Segment) Cut(size storage.Pos, offsets, times int) error {
-	if err := s.truncate(s.log, int64(size)); err != nil {
+	if err := s.truncate(s.logPath(), int64(size)); err != nil {
 		return err
 	}
-	if err := s.truncate(s.idx, int64(offsets)*index.OffsetEntrySize); err != nil {
+	if err := s.truncate(s.indexPath(), int64(offsets)*index.OffsetEntrySize); err != nil {
 		return err
 	}
-	return s.truncate(s.tidx, int64(times)*index.TimeEntrySize)
+	return s.truncate(s.timeIndexPath(), int64(times)*index.TimeEntrySize)
 }
 
 func (s *Segment) truncate(path string, size int64) error {
@@ -65,11 +65,11 @@ func (s *Segment) truncate(path string, size int64) error {
 }
 
 // SyncLog puts the log on stable storage, SyncAll the indexes too.
-func (s *Segment) SyncLog() error { return s.sync(s.log) }
+func (s *Segment) SyncLog() error { return s.sync(s.logPath()) }
 
 // SyncAll puts the log and its indexes on stable storage.
 func (s *Segment) SyncAll() error {
-	for _, path := range []string{s.log, s.idx, s.tidx} {
+	for _, path := range []string{s.logPath(), s.indexPath(), s.timeIndexPath()} {
 		if err := s.sync(path); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (s *Segment) sync(path string) error {
 
 // ForgetFiles lets go of cached descriptors of files that are gone, or others under the same names now.
 func (s *Segment) ForgetFiles() {
-	for _, path := range []string{s.log, s.idx, s.tidx} {
+	for _, path := range []string{s.logPath(), s.indexPath(), s.timeIndexPath()} {
 		s.env.Files.Forget(path)
 	}
 }

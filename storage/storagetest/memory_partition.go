@@ -311,6 +311,11 @@ func (p *memPartition) Files(context.Context) ([]storage.FileInfo, error) {
 	return nil, fmt.Errorf("partition %s: files: %w", p.tp, storage.ErrUnsupported)
 }
 
+// File implements storage.Partition: the model has none.
+func (p *memPartition) File(_ context.Context, name string) (storage.FileInfo, error) {
+	return storage.FileInfo{}, fmt.Errorf("partition %s: file %s: %w", p.tp, name, storage.ErrUnsupported)
+}
+
 // OpenFile implements storage.Partition: the model has none.
 func (p *memPartition) OpenFile(_ context.Context, name string) (storage.RawFile, error) {
 	return nil, fmt.Errorf("partition %s: file %s: %w", p.tp, name, storage.ErrUnsupported)

@@ -173,6 +173,9 @@ func (t *test) files() {
 	var got []byte
 	logs := 0
 	for _, info := range list {
+		if one, err := p.File(ctx, info.Name); err != nil || one != info {
+			t.Errorf("file %s: got %+v, %v, want %+v", info.Name, one, err, info)
+		}
 		f, err := p.OpenFile(ctx, info.Name)
 		if err != nil {
 			t.Fatalf("open %s: %v", info.Name, err)
@@ -199,6 +202,9 @@ func (t *test) files() {
 		t.Errorf("got %d log files, want several with segment.bytes=300", logs)
 	}
 	for _, name := range []string{"no-such-file", "../t-0/partition.metadata", ".", ""} {
+		if _, err := p.File(ctx, name); err == nil {
+			t.Errorf("file %q: no error", name)
+		}
 		if f, err := p.OpenFile(ctx, name); err == nil {
 			t.Errorf("open %q: no error", name)
 			_ = f.Close()

@@ -19,11 +19,10 @@ import (
 // lockWait is how long a mount waits for the lock of a directory that is being unmounted.
 const lockWait = 30 * time.Second
 
-// engineOptions are the options that mounts and verbs have in common.
-func engineOptions(data string, readOnly bool, log *slog.Logger) local.Options {
+// engineOptions are the options that mounts and verbs have in common. They lack the directory.
+func engineOptions(readOnly bool, log *slog.Logger) local.Options {
 	return local.Options{
 		FS:       vfs.OS(),
-		Dir:      data,
 		ReadOnly: readOnly,
 		CacheDir: cacheDir(),
 		Now:      time.Now,
@@ -35,11 +34,12 @@ func engineOptions(data string, readOnly bool, log *slog.Logger) local.Options {
 // openFor opens DATA for a verb and hands the engine to do. A verb that writes refuses a directory that somebody has locked; instead says what to do on
 // the mount that holds it.
 func openFor(ctx context.Context, arg string, readOnly bool, instead func(mnt string) string, do func(storage.Engine) error) (err error) {
-	data, err := dataPath(arg)
+	dirs, err := dataPaths(arg)
 	if err != nil {
 		return err
 	}
-	e, err := local.Open(ctx, engineOptions(data, readOnly, slog.New(slog.DiscardHandler)))
+	data := strings.Join(dirs, ",")
+	e, err := openEngine(ctx, dirs, engineOptions(readOnly, slog.New(slog.DiscardHandler)))
 	if errors.Is(err, storage.ErrLocked) {
 		return lockedError(data, instead, err)
 	}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/composite"
+	"github.com/logmount/logmount/storage/local"
+)
+
+// dataPaths returns the log directories that DATA names. That is one, unless it holds commas and there is no file of that name: then it is a list, as in
+// a broker's log.dirs.
+func dataPaths(arg string) ([]string, error) {
+	var list []string
+	for _, name := range listOf(arg) {
+		p, err := dataPath(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func listOf(arg string) []string {
+	if !strings.Contains(arg, ",") {
+		return []string{arg}
+	}
+	if _, err := os.Lstat(arg); !errors.Is(err, os.ErrNotExist) {
+		return []string{arg}
+	}
+	var names []string
+	for name := range strings.SplitSeq(arg, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) < 2 {
+		return []string{arg}
+	}
+	return names
+}
+
+// openEngine opens one log directory, or several as one.
+func openEngine(ctx context.Context, dirs []string, o local.Options) (_ storage.Engine, err error) {
+	if len(dirs) > 1 {
+		o.OneOfSeveral = true
+	}
+	var open []storage.Engine
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, e := range open {
+			err = errors.Join(err, e.Close())
+		}
+	}()
+	for _, dir := range dirs {
+		o.Dir = dir
+		e, err := local.Open(ctx, o)
+		if errors.Is(err, os.ErrNotExist) && len(dirs) > 1 {
+			return nil, fmt.Errorf("%s is not there: each of several log directories must be", dir)
+		}
+		if err != nil {
+			return nil, err
+		}
+		open = append(open, e)
+	}
+	if len(open) == 1 {
+		return open[0], nil
+	}
+	return composite.New(ctx, open...)
+}

@@ -58,6 +58,9 @@ open a file can append to, read, seek in and follow the logs in it:
   head -1 /mnt/orders/0/time/-1h       the first record of the last hour
   cat  /mnt/orders/0/follow            wait for what comes
 
+The log directories of a broker with several disks are shown as one: DATA is then a list, as
+in the broker's log.dirs: /disk1/kafka,/disk2/kafka
+
 Without a verb, logmount mounts. It returns when the mount answers and leaves a daemon behind.
 Exit status: 0 fine, 1 damage found, 2 could not do it.`,
 		Args:          cobra.ArbitraryArgs,

@@ -49,6 +49,7 @@ func listOf(arg string) []string {
 func openEngine(ctx context.Context, dirs []string, o local.Options) (_ storage.Engine, err error) {
 	if len(dirs) > 1 {
 		o.OneOfSeveral = true
+		o.MetadataDirs = append(o.MetadataDirs, dirs...) // a broker has its metadata in one of them
 	}
 	var open []storage.Engine
 	defer func() {

@@ -106,16 +106,14 @@ func (e *Engine) Info() storage.EngineInfo {
 		}
 		info.ClusterID, info.NodeID = first(info.ClusterID, i.ClusterID), first(info.NodeID, i.NodeID)
 		info.Committed = info.Committed && i.Committed
+		info.Writable, info.Reason = info.Writable && i.Writable, first(info.Reason, i.Reason)
 	}
 	info.Data, info.Dirs = strings.Join(data, ","), dirs
-	if info.Writable {
-		info.Writable, info.Reason = false, together
-	}
 	return info
 }
 
-// together is why topics are not made or deleted where there are several engines.
-const together = "several log directories are shown together"
+// together is why topics are not made or deleted where there are several engines: which of them would have them is the broker's decision.
+const together = "several log directories are shown together, and their broker makes and deletes topics"
 
 func first(a, b string) string {
 	if a != "" {
@@ -142,7 +140,7 @@ func (e *Engine) AddPartition(ctx context.Context, topic string, n int32) error 
 // change changes topics where there is one engine. Of several the first gives its own reason why it does not.
 func (e *Engine) change(do func(storage.Engine) error) error {
 	if len(e.parts) > 1 && e.parts[0].Info().Writable {
-		return fmt.Errorf("%w: %s", storage.ErrReadOnly, together)
+		return fmt.Errorf("%w: %s", storage.ErrNotPermitted, together)
 	}
 	return do(e.parts[0])
 }

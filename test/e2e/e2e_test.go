@@ -95,6 +95,11 @@ func setup(e *testscript.Env) error {
 	e.Setenv("BIN", bin)
 	// Of a program that is built with -race: where it reports a race, its stderr being the null device, and no pause at its end.
 	e.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+filepath.Join(bin, "race"))
+	fixtures, err := filepath.Abs("../testdata/kafka")
+	if err != nil {
+		return err
+	}
+	e.Setenv("FIXTURES", fixtures)
 	e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 	e.Setenv("LC_ALL", "C.UTF-8")
 	e.Setenv("TZ", "UTC")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"sync"
 
 	"github.com/logmount/logmount/fs/format"
@@ -35,11 +34,22 @@ type readHandle struct {
 }
 
 func (h *readHandle) read(ctx context.Context, dest []byte, pos int64, _ uint32) (int, error) {
+	n, _, err := h.readOrLend(ctx, dest, pos, false)
+	return n, err
+}
+
+// lend implements lender.
+func (h *readHandle) lend(ctx context.Context, dest []byte, pos int64) (int, *lentBytes, error) {
+	return h.readOrLend(ctx, dest, pos, true)
+}
+
+// readOrLend puts bytes from pos on into dest, or, where that is allowed and they lie ready, lends them.
+func (h *readHandle) readOrLend(ctx context.Context, dest []byte, pos int64, mayLend bool) (int, *lentBytes, error) {
 	if err := h.n.t.settle.wait(ctx, h.n.p.tp); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if err := h.lock(ctx); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	kept := false
 	defer func() {
@@ -49,10 +59,18 @@ func (h *readHandle) read(ctx context.Context, dest []byte, pos int64, _ uint32)
 	}()
 	s, err := h.n.p.Snapshot(ctx) // now, not earlier: it shows whatever anybody has been told to be written
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if ok, err := h.seek(ctx, s, pos); !ok || err != nil {
-		return 0, err
+		return 0, nil, err
+	}
+	if mayLend && h.inOrder && len(h.ahead) == len(dest) && len(dest) >= aheadLeast {
+		b := &lentBytes{b: h.ahead, buffer: h.buffer}
+		h.ahead, h.buffer = nil, nil
+		h.pos += int64(len(b.b))
+		kept = true
+		h.readAhead(context.WithoutCancel(ctx), s, len(b.b))
+		return len(b.b), b, nil
 	}
 	n := h.takeLeft(dest)
 	more, err := h.fill(ctx, s, dest[n:], pos+int64(n))
@@ -64,14 +82,14 @@ func (h *readHandle) read(ctx context.Context, dest []byte, pos int64, _ uint32)
 			kept = true
 			h.readAhead(context.WithoutCancel(ctx), s, n)
 		}
-		return n, nil
+		return n, nil, nil
 	case h.strict:
 		h.forget()
-		return 0, err
+		return 0, nil, err
 	case n > 0:
-		return n, nil // the read that begins there finds the error again, and so does the one after it
+		return n, nil, nil // the read that begins there finds the error again, and so does the one after it
 	}
-	return 0, err
+	return 0, nil, err
 }
 
 // takeLeft hands out what was already read.
@@ -98,7 +116,7 @@ func (h *readHandle) readAhead(ctx context.Context, s storage.Snapshot, n int) {
 			}
 		}()
 		if cap(h.buffer) < n {
-			h.buffer = make([]byte, n)
+			h.buffer = newBuffer(n)
 		}
 		b := h.buffer[:n]
 		got := h.takeLeft(b)
@@ -224,8 +242,8 @@ func (h *readHandle) split(dest, b []byte) (int, error) {
 
 // atMost bounds the bytes that a record takes, without looking at them.
 func atMost(f format.Format, r *storage.Record) int {
-	if m := f.Measure(); m.Linear() {
-		return int(min(m.Of(r), math.MaxInt32))
+	if f != format.JSON {
+		return len(r.Key) + len(r.Value) + 2
 	}
 	n := 160 + 6*(len(r.Key)+len(r.Value))
 	for i := range r.Headers {

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"strings"
@@ -131,6 +132,8 @@ func (d *descriptor) preadCancel(cancel <-chan struct{}, n int, pos int64) ([]by
 		return nil, syscall.Errno(st)
 	}
 	b, _ := res.Bytes(buf)
+	b = bytes.Clone(b)
+	res.Done() // what was lent is used again
 	return b, 0
 }
 

@@ -84,7 +84,18 @@ func (r *rawFS) Read(cancel <-chan struct{}, input *fuse.ReadIn, buf []byte) (fu
 	if input.Offset > 1<<63-1-uint64(len(buf)) {
 		return nil, fuse.Status(errInvalid)
 	}
-	n, err := h.read(request(cancel, &input.InHeader), buf, int64(input.Offset), input.Flags)
+	ctx := request(cancel, &input.InHeader)
+	if l, ok := h.(lender); ok {
+		n, lent, err := l.lend(ctx, buf, int64(input.Offset))
+		switch {
+		case err != nil:
+			return nil, r.t.status("read", f.in, err)
+		case lent != nil:
+			return lent, fuse.OK
+		}
+		return fuse.ReadResultData(buf[:n]), fuse.OK
+	}
+	n, err := h.read(ctx, buf, int64(input.Offset), input.Flags)
 	if err != nil {
 		return nil, r.t.status("read", f.in, err)
 	}

@@ -24,16 +24,20 @@ type offsetsJSON struct {
 }
 
 func newOffsetsCmd() *cobra.Command {
-	var asJSON bool
+	var asJSON, groups bool
 	var at string
 	c := &cobra.Command{
 		Use:   "offsets DATA [TOPIC [PARTITION]]",
-		Short: "Print where logs start and end, and which offset belongs to a time",
+		Short: "Print where logs start and end, which offset belongs to a time, how far consumer groups are",
 		Example: `  logmount offsets /srv/log
   logmount offsets /srv/log orders 0 --time -1h
-  logmount offsets /srv/log orders --time 2026-08-30T12:00Z --json`,
-		Args: between(1, 3, "offsets DATA [TOPIC [PARTITION]] [--time T] [--json]"),
+  logmount offsets /srv/log orders --time 2026-08-30T12:00Z --json
+  logmount offsets /srv/log --groups`,
+		Args: between(1, 3, "offsets DATA [TOPIC [PARTITION]] [--time T | --groups] [--json]"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if groups {
+				return printGroups(c, args[0], args[1:], asJSON)
+			}
 			ms, err := parseAt(at, c.Flags().Changed("time"))
 			if err != nil {
 				return err
@@ -61,7 +65,9 @@ func newOffsetsCmd() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&at, "time", "", "also print the first offset whose timestamp is at least this; spelt as under time/")
+	c.Flags().BoolVar(&groups, "groups", false, "print the offsets that consumer groups committed, read from __consumer_offsets, and how many are left to the end")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.MarkFlagsMutuallyExclusive("time", "groups")
 	return c
 }
 
@@ -101,11 +107,11 @@ func selectPartitions(ctx context.Context, e storage.Engine, args []string) ([]s
 		infos = []storage.TopicInfo{t}
 	}
 	if len(args) == 2 {
-		n, err := strconv.ParseInt(args[1], 10, 32)
-		if err != nil || n < 0 {
-			return nil, fmt.Errorf("partition %q is not a number", args[1])
+		n, err := parsePartition(args[1])
+		if err != nil {
+			return nil, err
 		}
-		return []storage.TopicPartition{{Topic: args[0], Partition: int32(n)}}, nil
+		return []storage.TopicPartition{{Topic: args[0], Partition: n}}, nil
 	}
 	var tps []storage.TopicPartition
 	for _, t := range infos {
@@ -114,6 +120,14 @@ func selectPartitions(ctx context.Context, e storage.Engine, args []string) ([]s
 		}
 	}
 	return tps, nil
+}
+
+func parsePartition(s string) (int32, error) {
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("partition %q is not a number", s)
+	}
+	return int32(n), nil
 }
 
 func offsetsOf(ctx context.Context, e storage.Engine, tp storage.TopicPartition, ms *int64) (offsetsJSON, error) {

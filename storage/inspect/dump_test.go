@@ -1,0 +1,264 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/logmount/logmount/storage/vfs"
+	"github.com/logmount/logmount/test/fixture"
+)
+
+// mustDump dumps files of the disk and returns the lines and what came out.
+func mustDump(tb testing.TB, o DumpOptions, paths ...string) ([]string, DumpResult) {
+	tb.Helper()
+	var out bytes.Buffer
+	res, err := Dump(tb.Context(), vfs.OS(), &out, paths, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n"), res
+}
+
+// object is a line of --json.
+type object map[string]any
+
+func mustObjects(tb testing.TB, o DumpOptions, paths ...string) ([]object, DumpResult) {
+	tb.Helper()
+	o.JSON = true
+	lines, res := mustDump(tb, o, paths...)
+	var list []object
+	for _, line := range lines {
+		var x object
+		d := json.NewDecoder(strings.NewReader(line))
+		d.UseNumber()
+		if err := d.Decode(&x); err != nil {
+			tb.Fatalf("%s: %v", line, err)
+		}
+		list = append(list, x)
+	}
+	return list, res
+}
+
+func withRecords() DumpOptions {
+	o := NewDumpOptions()
+	o.Records = true
+	return o
+}
+
+// brokers are the directories that brokers wrote.
+func brokers(tb testing.TB) map[string]string {
+	tb.Helper()
+	legacy := fixture.Unpack(tb, "legacy-3.9.1")
+	return map[string]string{
+		"clean": filepath.Join(fixture.Unpack(tb, "clean-4.4.0"), "clean"), "live": filepath.Join(fixture.Unpack(tb, "live-4.4.0"), "live"),
+		"killed": filepath.Join(fixture.Unpack(tb, "killed-4.4.0"), "killed"),
+		"v0":     filepath.Join(legacy, "legacy", "v0"), "v1": filepath.Join(legacy, "legacy", "v1"),
+	}
+}
+
+func TestDumpBrokersDirectories(t *testing.T) {
+	for name, dir := range brokers(t) {
+		t.Run(name, func(t *testing.T) {
+			objects, res := mustObjects(t, withRecords(), dir)
+			if res.Damage != 0 || res.Files == 0 {
+				t.Errorf("%d files, %d times damage", res.Files, res.Damage)
+			}
+			text, again := mustDump(t, withRecords(), dir)
+			if len(text) != len(objects) || again != res {
+				t.Errorf("%d lines of text, %d of JSON", len(text), len(objects))
+			}
+			files := 0
+			for i, x := range objects {
+				switch x["kind"] {
+				case "file":
+					files++
+				case "damage":
+					t.Errorf("%v", x)
+				case "note":
+					if strings.Contains(x["reason"].(string), "usable") {
+						t.Errorf("%v", x)
+					}
+				case "gap":
+					if x["damage"] != false {
+						t.Errorf("%v", x)
+					}
+				case "batch":
+					if x["isvalid"] != true {
+						t.Errorf("%v", x)
+					}
+				case "record":
+					if !strings.HasPrefix(text[i], "| offset: "+x["offset"].(json.Number).String()+" ") {
+						t.Errorf("%v is %s", x, text[i])
+					}
+				}
+			}
+			if files != res.Files {
+				t.Errorf("%d headings of %d files", files, res.Files)
+			}
+		})
+	}
+}
+
+// truth is a record as independent consumers read it.
+type truth struct {
+	Partition int
+	Offset    json.Number
+	Timestamp json.Number
+	Key       *string `json:"key_base64"`
+	Value     *string `json:"value_base64"`
+}
+
+func TestDumpRecordsAreTheTruth(t *testing.T) {
+	all := brokers(t)
+	truths := fixture.Unpack(t, "truth-4.4.0")
+	legacy := fixture.Unpack(t, "legacy-3.9.1")
+	for _, tt := range []struct{ dir, truth, topic string }{
+		{all["clean"], filepath.Join(truths, "truth"), "codec-zstd"},
+		{all["clean"], filepath.Join(truths, "truth"), "transactions"},
+		{all["clean"], filepath.Join(truths, "truth"), "compacted"},
+		{all["clean"], filepath.Join(truths, "truth"), "log-append-time"},
+		{all["live"], filepath.Join(truths, "truth"), "codec-snappy"},
+		{all["v0"], filepath.Join(legacy, "legacy", "v0-truth"), "v0-lz4"},
+		{all["v1"], filepath.Join(legacy, "legacy", "v1-truth"), "v1-compacted"},
+	} {
+		t.Run(tt.topic, func(t *testing.T) {
+			b, err := os.ReadFile(filepath.Join(tt.truth, tt.topic+".uncommitted.jsonl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects, _ := mustObjects(t, withRecords(), filepath.Join(tt.dir, tt.topic+"-0"))
+			var got []object
+			deleted := false
+			for _, x := range objects {
+				if x["kind"] == "file" {
+					deleted = strings.HasSuffix(x["file"].(string), ".deleted")
+				}
+				if x["kind"] == "record" && x["endTxnMarker"] == nil && !deleted {
+					got = append(got, x)
+				}
+			}
+			n := 0
+			for line := range strings.Lines(string(b)) {
+				var want truth
+				if err := json.Unmarshal([]byte(line), &want); err != nil {
+					t.Fatal(err)
+				}
+				if n >= len(got) {
+					break
+				}
+				x := got[n]
+				if x["offset"] != want.Offset || !sameBytes(x, "key", want.Key) || !sameBytes(x, "value", want.Value) ||
+					x["timestamp"] != want.Timestamp && tt.topic[:2] != "v0" {
+					t.Fatalf("record %d: got %v, want %s", n, x, line)
+				}
+				n++
+			}
+			if n == 0 || n != len(got) || n != bytes.Count(b, []byte("\n")) {
+				t.Errorf("%d records of %d, of %d", n, len(got), bytes.Count(b, []byte("\n")))
+			}
+		})
+	}
+}
+
+// sameBytes compares a key or value with its truth.
+func sameBytes(x object, name string, want *string) bool {
+	var got []byte
+	switch s, ok := x[name].(string); {
+	case ok:
+		got = []byte(s)
+	case x[name+"_base64"] != nil:
+		return want != nil && x[name+"_base64"] == *want
+	default:
+		_, there := x[name]
+		return there && want == nil
+	}
+	return want != nil && base64.StdEncoding.EncodeToString(got) == *want
+}
+
+func TestDumpSelects(t *testing.T) {
+	dir := filepath.Join(brokers(t)["clean"], "segments-0")
+	count := func(o DumpOptions, kind string) int {
+		objects, _ := mustObjects(t, o, dir)
+		n := 0
+		for _, x := range objects {
+			if x["kind"] == kind {
+				n++
+			}
+		}
+		return n
+	}
+	o := withRecords()
+	if got, want := count(o, "record"), 20000; got != want {
+		t.Fatalf("got %d records, want %d", got, want)
+	}
+	all := count(NewDumpOptions(), "batch")
+	o.From, o.To = 5005, 5115
+	if got, want := count(o, "record"), 110; got != want {
+		t.Errorf("by offset: got %d records, want %d", got, want)
+	}
+	if got := count(o, "batch"); got == 0 || got > all/10 {
+		t.Errorf("by offset: got %d batches of %d", got, all)
+	}
+	if got := count(o, "index"); got == 0 || got > 20 {
+		t.Errorf("by offset: got %d index entries", got)
+	}
+	objects, _ := mustObjects(t, o, dir)
+	var first, last int64 = -1, -1
+	for _, x := range objects {
+		if x["kind"] == "record" {
+			ts, _ := x["timestamp"].(json.Number).Int64()
+			if first < 0 {
+				first = ts
+			}
+			last = ts
+		}
+	}
+	o = withRecords()
+	o.TimeFrom, o.TimeTo = first, last
+	if got, want := count(o, "record"), 109; got != want {
+		t.Errorf("by time: got %d records, want %d", got, want)
+	}
+	o = NewDumpOptions()
+	o.PosFrom, o.PosTo = 1000, 1001
+	segments := 0
+	objects, res := mustObjects(t, o, dir)
+	for _, x := range objects {
+		if x["kind"] == "total" && x["batches"].(json.Number) == "1" {
+			segments++
+		}
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	if err != nil || segments != len(logs) || res.Damage != 0 {
+		t.Errorf("by position: one batch in %d of %d logs, %v", segments, len(logs), err)
+	}
+}
+
+func TestDumpErrors(t *testing.T) {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	if _, err := Dump(t.Context(), vfs.OS(), &out, []string{filepath.Join(dir, "none.log")}, NewDumpOptions()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	strange := filepath.Join(dir, "notes.txt")
+	if err := os.WriteFile(strange, testBatch(t, 5, 1, 10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Dump(t.Context(), vfs.OS(), &out, []string{strange}, NewDumpOptions()); err == nil {
+		t.Error("a file of no known kind: got no error")
+	}
+	o := NewDumpOptions()
+	o.Type = "log"
+	if lines, res := mustDump(t, o, strange); res.Damage != 0 || len(lines) != 3 || !strings.HasPrefix(lines[1], "baseOffset: 5 ") {
+		t.Errorf("as a log: got %q", lines)
+	}
+	if lines, res := mustDump(t, NewDumpOptions(), dir); res.Files != 0 || len(lines) != 1 || lines[0] != "" {
+		t.Errorf("a directory with nothing known: got %q", lines)
+	}
+}

@@ -80,16 +80,16 @@ func lines[T any](tb testing.TB, path string) []T {
 	return out
 }
 
-// wanted returns the visible records of each partition.
-func wanted(tb testing.TB, dir string) map[storage.TopicPartition][]storage.Record {
+// wanted returns the visible records of each partition; isolation is committed or uncommitted.
+func wanted(tb testing.TB, dir, isolation string) map[storage.TopicPartition][]storage.Record {
 	tb.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.uncommitted.jsonl"))
+	names, err := filepath.Glob(filepath.Join(dir, "*."+isolation+".jsonl"))
 	if err != nil || len(names) == 0 {
 		tb.Fatalf("no truth in %s: %v", dir, err)
 	}
 	out := map[storage.TopicPartition][]storage.Record{}
 	for _, n := range names {
-		topic := strings.TrimSuffix(filepath.Base(n), ".uncommitted.jsonl")
+		topic := strings.TrimSuffix(filepath.Base(n), "."+isolation+".jsonl")
 		for _, x := range lines[truth](tb, n) {
 			tp := storage.TopicPartition{Topic: topic, Partition: x.Partition}
 			out[tp] = append(out[tp], x.record(tb))
@@ -98,10 +98,10 @@ func wanted(tb testing.TB, dir string) map[storage.TopicPartition][]storage.Reco
 	return out
 }
 
-func openEngine(tb testing.TB, dir string) *local.Engine {
+func openEngine(tb testing.TB, dir string, committed bool) *local.Engine {
 	tb.Helper()
 	e, err := local.Open(context.Background(), local.Options{
-		FS: vfs.OS(), Dir: dir, ReadOnly: true, CacheDir: tb.TempDir(), Now: time.Now, Rand: rand.Reader,
+		FS: vfs.OS(), Dir: dir, ReadOnly: true, Committed: committed, CacheDir: tb.TempDir(), Now: time.Now, Rand: rand.Reader,
 		Report: func(r storage.Report) { tb.Logf("report: %s: %s", r.Path, r.Reason) },
 	})
 	if err != nil {
@@ -167,34 +167,81 @@ var archives = []struct{ name, dir, truth, truthDir string }{
 
 func TestRecordsAreThoseOfTheBroker(t *testing.T) {
 	for _, a := range archives {
-		t.Run(a.name, func(t *testing.T) {
-			dir := filepath.Join(fixture.Unpack(t, a.name), a.dir)
-			want := wanted(t, filepath.Join(fixture.Unpack(t, a.truth), a.truthDir))
-			before := state(t, dir)
-			e := openEngine(t, dir)
-			for tp, w := range want {
-				s := snapshot(t, e, tp)
-				c := s.Records(s.Start())
-				for i := range w {
-					r, err := c.Next(context.Background())
-					if err != nil || !same(r, &w[i]) {
-						t.Fatalf("%s record %d: got %+v, %v, want %+v", tp, i, r, err, w[i])
-					}
+		for _, isolation := range []string{"uncommitted", "committed"} {
+			t.Run(a.name+"/"+isolation, func(t *testing.T) {
+				dir := filepath.Join(fixture.Unpack(t, a.name), a.dir)
+				want := wanted(t, filepath.Join(fixture.Unpack(t, a.truth), a.truthDir), isolation)
+				before := state(t, dir)
+				e := openEngine(t, dir, isolation == "committed")
+				for tp, w := range want {
+					compare(t, tp, snapshot(t, e, tp), w)
 				}
-				if r, err := c.Next(context.Background()); !errors.Is(err, io.EOF) {
-					t.Errorf("%s: one record too many: %+v, %v", tp, r, err)
+				if after := state(t, dir); after != before {
+					t.Errorf("the directory was changed:\n%s\nwas\n%s", after, before)
 				}
-				c.Close()
-				for i := 0; i < len(w); i += 1 + len(w)/9 {
-					if o, err := s.FindLast(context.Background(), int64(len(w)-i)); err != nil || o != w[i].Offset {
-						t.Errorf("%s last %d: %d, %v, want %d", tp, len(w)-i, o, err, w[i].Offset)
-					}
-				}
+			})
+		}
+	}
+}
+
+// compare reads a log from its start, and its last records, and compares them with what there should be.
+func compare(t *testing.T, tp storage.TopicPartition, s storage.Snapshot, want []storage.Record) {
+	t.Helper()
+	c := s.Records(s.Start())
+	defer c.Close()
+	for i := range want {
+		r, err := c.Next(context.Background())
+		if err != nil || !same(r, &want[i]) {
+			t.Fatalf("%s record %d: got %+v, %v, want %+v", tp, i, r, err, want[i])
+		}
+	}
+	if r, err := c.Next(context.Background()); !errors.Is(err, io.EOF) {
+		t.Errorf("%s: one record too many: %+v, %v", tp, r, err)
+	}
+	for i := 0; i < len(want); i += 1 + len(want)/9 {
+		if o, err := s.FindLast(context.Background(), int64(len(want)-i)); err != nil || o != want[i].Offset {
+			t.Errorf("%s last %d: %d, %v, want %d", tp, len(want)-i, o, err, want[i].Offset)
+		}
+	}
+}
+
+// TestAbortedRecordsAreHidden checks what is not among the records: names and sizes of a view count committed records only.
+func TestAbortedRecordsAreHidden(t *testing.T) {
+	ctx := context.Background()
+	tp := storage.TopicPartition{Topic: "transactions"}
+	truthDir := filepath.Join(fixture.Unpack(t, "truth-4.4.0"), "truth")
+	all, committed := wanted(t, truthDir, "uncommitted")[tp], wanted(t, truthDir, "committed")[tp]
+	s := snapshot(t, openEngine(t, filepath.Join(fixture.Unpack(t, "clean-4.4.0"), "clean"), true), tp)
+	if got, want := s.End(), storage.Offset(60); got != want {
+		t.Fatalf("last stable offset: got %d, want %d", got, want)
+	}
+	measure := storage.Measure{Name: "lines", PerRecord: 1, PerValueByte: 1}
+	size, next := int64(0), 0
+	for i := range all {
+		o := all[i].Offset
+		if o > s.End() {
+			if _, err := s.Next(ctx, o); !errors.Is(err, storage.ErrOutOfRange) {
+				t.Errorf("offset %d lies behind the last stable offset: got %v", o, err)
 			}
-			if after := state(t, dir); after != before {
-				t.Errorf("the directory was changed:\n%s\nwas\n%s", after, before)
-			}
-		})
+			continue
+		}
+		for next < len(committed) && committed[next].Offset < o {
+			size += measure.Of(&committed[next])
+			next++
+		}
+		want := s.End()
+		if next < len(committed) {
+			want = committed[next].Offset
+		}
+		if got, err := s.Next(ctx, o); err != nil || got != want {
+			t.Errorf("next of %d: got %d, %v, want %d", o, got, err, want)
+		}
+		if got, err := s.Extent(ctx, &measure, s.Start(), o); err != nil || got != size {
+			t.Errorf("bytes below %d: got %d, %v, want %d", o, got, err, size)
+		}
+		if got, skip, err := s.Locate(ctx, &measure, s.Start(), size); err != nil || got != want || skip != 0 {
+			t.Errorf("byte %d: got offset %d and %d more, %v, want %d", size, got, skip, err, want)
+		}
 	}
 }
 
@@ -203,6 +250,7 @@ func TestBoundsAndTimesAreThoseOfTheBroker(t *testing.T) {
 		Topic      string
 		Partition  int32
 		Start, End storage.Offset
+		Stable     storage.Offset `json:"last_stable"`
 	}
 	type lookup struct {
 		Topic     string
@@ -213,14 +261,19 @@ func TestBoundsAndTimesAreThoseOfTheBroker(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			dir := filepath.Join(fixture.Unpack(t, a.name), a.dir)
 			truthDir := filepath.Join(fixture.Unpack(t, a.truth), a.truthDir)
-			e := openEngine(t, dir)
+			e := openEngine(t, dir, false)
+			committed := openEngine(t, dir, true)
 			for _, b := range lines[bounds](t, filepath.Join(truthDir, "offsets.jsonl")) {
 				s := snapshot(t, e, storage.TopicPartition{Topic: b.Topic, Partition: b.Partition})
 				if s.Start() != b.Start || s.End() != b.End {
 					t.Errorf("%s-%d: %d to %d, want %d to %d", b.Topic, b.Partition, s.Start(), s.End(), b.Start, b.End)
 				}
+				s = snapshot(t, committed, storage.TopicPartition{Topic: b.Topic, Partition: b.Partition})
+				if s.Start() != b.Start || s.End() != b.Stable {
+					t.Errorf("%s-%d committed: %d to %d, want %d to %d", b.Topic, b.Partition, s.Start(), s.End(), b.Start, b.Stable)
+				}
 			}
-			records := wanted(t, truthDir)
+			records := wanted(t, truthDir, "uncommitted")
 			if _, err := os.Stat(filepath.Join(truthDir, "times.jsonl")); err != nil {
 				return
 			}

@@ -114,6 +114,9 @@ func (l *Log) loadProducers(ctx context.Context, list []found, recovered bool) e
 	if !l.o.Exact && !slices.ContainsFunc(entries, producerFile) {
 		return nil
 	}
+	if err := l.removeOrphanTxns(list, entries); err != nil {
+		return err
+	}
 	limit, first := l.active.Next, len(list)
 	if recovered {
 		first = l.firstRecovered(list)
@@ -140,6 +143,24 @@ func (l *Log) loadProducers(ctx context.Context, list []found, recovered bool) e
 	return nil
 }
 
+// removeOrphanTxns removes transaction indexes without a log: a segment that gets their base offset would inherit them.
+func (l *Log) removeOrphanTxns(list []found, entries []vfs.DirEntry) error {
+	have := map[storage.Offset]bool{}
+	for _, f := range list {
+		have[f.seg.Base] = true
+	}
+	for _, e := range entries {
+		base, ext, suffix, ok := state.ParseFileName(e.Name)
+		if !ok || suffix != "" || ext != state.ExtTxnIndex || have[base] {
+			continue
+		}
+		if err := l.env.FS.Remove(l.path(e.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // producerFile reports whether a file tells of producers.
 func producerFile(e vfs.DirEntry) bool {
 	_, ext, suffix, ok := state.ParseFileName(e.Name)
@@ -155,7 +176,7 @@ func (l *Log) putTxns(seg *segment.Segment, aborted []index.TxnEntry, next stora
 		}
 	}
 	have, err := seg.ReadTxns()
-	if err != nil || bytes.Equal(have, want) {
+	if err != nil || bytes.Equal(have, want) && (have == nil) == (want == nil) {
 		return err
 	}
 	if err := seg.CutTxns(0); err != nil {

@@ -226,7 +226,7 @@ func (l *Log) examineUnclean(ctx context.Context, list []found, p *plan) (why st
 		}
 		switch {
 		case r.Bad != nil:
-			return fmt.Sprintf("%s: no whole batch at position %d, offset %d, of a log that was not closed in order: %s", f.seg.Path(), r.Bad.Pos, r.Bad.Offset, repairHint), nil
+			return fmt.Sprintf("%s: no whole batch at position %d, offset %d, of a log that was not closed in order: %s", f.seg.Path(), r.Bad.Pos, r.Bad.Offset, repairHint), nil //nolint:nilerr // what was found is the answer
 		case r.Lost || r.Size != f.size:
 			return f.seg.Path() + " is damaged, and its broker would cut it there: " + repairHint, nil
 		}

@@ -26,8 +26,11 @@ type Adopted struct {
 // Adopt makes the appender of a segment that was closed in order. Nothing is written. ok is false where its log does not end with a whole batch.
 func (s *Segment) Adopt(ctx context.Context, size storage.Pos) (a *Adopted, ok bool, err error) {
 	v, err := s.Tail(ctx, size)
-	if err != nil || v.Size != size {
+	if err != nil {
 		return nil, false, err
+	}
+	if v.Size != size {
+		return nil, false, nil
 	}
 	a = &Adopted{}
 	complete, err := s.indexed()
@@ -45,7 +48,7 @@ func (s *Segment) Adopt(ctx context.Context, size storage.Pos) (a *Adopted, ok b
 	if err != nil {
 		return nil, false, err
 	}
-	if r.Size != size || r.Bad != nil {
+	if r.Size != size {
 		return nil, false, nil
 	}
 	whole := r.Appender
@@ -132,11 +135,14 @@ func (s *Segment) SyncTxns() error {
 	return s.sync(s.txnPath())
 }
 
-// ReadTxns returns the bytes of the transaction index; none where there is no file.
+// ReadTxns returns the bytes of the transaction index; nil where there is no file.
 func (s *Segment) ReadTxns() ([]byte, error) {
 	b, err := vfs.ReadFile(s.env.FS, s.txnPath(), maxTxnsBytes)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrTooBig) {
 		return nil, nil
+	}
+	if err == nil && b == nil {
+		b = []byte{}
 	}
 	return b, err
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -31,9 +33,10 @@ checked as it is while it is read.
 
 A finding is damage, or a notice: something that does no harm, or that the next start puts
 right, such as the torn end of a log that was not closed in order. With --json each finding
-is one JSON object on a line, with the fields path (below DATA), pos, end (the damaged bytes
-are pos up to end), offset, next (the offset at which the log goes on), what, severity,
-detail and repair; the last line holds the summary.
+is one JSON object on a line, with the fields data (the directory), path (below it), pos, end
+(the damaged bytes are pos up to end), offset, next (the offset at which the log goes on),
+what, severity, detail and repair; the last line holds the summary. DATA may be a list with
+commas, like a broker's log.dirs.
 
 --adopt also finds what would hurt a broker that is given the directory.
 
@@ -48,13 +51,13 @@ Exit status: 0 nothing but notices, 1 damage, 2 something could not be checked.`
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			data, err := dataPath(args[0])
+			dirs, err := dataPaths(args[0])
 			if err != nil {
 				return err
 			}
 			opt := inspect.VerifyOptions{Select: args[1:], Adopt: adopt, Jobs: jobs, Config: knownConfig}
-			out := verifyOutput{w: c.OutOrStdout(), data: args[0], json: asJSON, quiet: quiet}
-			return runVerify(c, data, opt, &out)
+			out := verifyOutput{w: c.OutOrStdout(), json: asJSON, quiet: quiet}
+			return runVerify(c, dirs, opt, &out)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object per finding, and one with the summary at the end")
@@ -70,37 +73,79 @@ func knownConfig(values map[string]string) error {
 	return err
 }
 
-func runVerify(c *cobra.Command, data string, opt inspect.VerifyOptions, out *verifyOutput) error {
+// runVerify verifies one log directory after the other.
+func runVerify(c *cobra.Command, dirs []string, opt inspect.VerifyOptions, out *verifyOutput) error {
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	bar := newProgress(c.ErrOrStderr(), "verifying")
-	if bar != nil {
-		opt.Progress = bar.set
-		out.before = bar.clear
-	}
-	sum, err := inspect.Verify(ctx, vfs.OS(), data, opt, out.finding)
-	bar.finish()
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if err == nil || sum.Partitions > 0 {
-		out.summary(sum, err)
+	damage := 0
+	var failed error
+	for i, sel := range shareOut(dirs, opt.Select) {
+		if len(opt.Select) > 0 && len(sel) == 0 {
+			continue // what was asked for lies in another one
+		}
+		o := opt
+		o.Select = sel
+		sum, err := verifyOne(ctx, c, dirs[i], o, out)
+		damage += sum.Damage
+		failed = errors.Join(failed, err)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 	}
 	switch {
-	case err != nil:
-		return err
+	case failed != nil:
+		return failed
 	case out.err != nil:
 		return out.err
-	case sum.Damage > 0:
+	case damage > 0:
 		return &exitError{code: exitDamage}
 	}
 	return nil
 }
 
+func verifyOne(ctx context.Context, c *cobra.Command, dir string, opt inspect.VerifyOptions, out *verifyOutput) (inspect.Summary, error) {
+	out.data, out.before = dir, nil
+	bar := newProgress(c.ErrOrStderr(), "verifying")
+	if bar != nil {
+		opt.Progress = bar.set
+		out.before = bar.clear
+	}
+	sum, err := inspect.Verify(ctx, vfs.OS(), dir, opt, out.finding)
+	bar.finish()
+	if err == nil || sum.Partitions > 0 {
+		out.summary(sum, err)
+	}
+	return sum, err
+}
+
+// shareOut says which of the names given are to be looked for in which directory: each in those that have it, or in the first.
+func shareOut(dirs, names []string) [][]string {
+	out := make([][]string, len(dirs))
+	for _, name := range names {
+		found := false
+		for i, dir := range dirs {
+			at, _ := filepath.Glob(filepath.Join(dir, name) + "*") // a name that is no pattern may be none of a topic either
+			if slices.ContainsFunc(at, func(p string) bool { return isOf(filepath.Base(p), name) }) {
+				out[i], found = append(out[i], name), true
+			}
+		}
+		if !found {
+			out[0] = append(out[0], name)
+		}
+	}
+	return out
+}
+
+// isOf reports whether a directory is the partition name, or one of the topic name.
+func isOf(dir, name string) bool {
+	i := strings.LastIndexByte(dir, '-')
+	return dir == name || i > 0 && dir[:i] == name
+}
+
 // verifyOutput prints findings as they come.
 type verifyOutput struct {
 	w      io.Writer
-	data   string // as the caller spelt it
+	data   string // the directory
 	json   bool
 	quiet  bool
 	before func() // called before something is printed; may be nil
@@ -112,7 +157,10 @@ func (o *verifyOutput) finding(f inspect.Finding) {
 		return
 	}
 	if o.json {
-		o.line(f)
+		o.line(struct {
+			Data string `json:"data"`
+			inspect.Finding
+		}{o.data, f})
 		return
 	}
 	var b strings.Builder
@@ -140,9 +188,10 @@ func (o *verifyOutput) finding(f inspect.Finding) {
 func (o *verifyOutput) summary(s inspect.Summary, err error) {
 	if o.json {
 		o.line(struct {
+			Data     string          `json:"data"`
 			Summary  inspect.Summary `json:"summary"`
 			Complete bool            `json:"complete"`
-		}{s, err == nil})
+		}{o.data, s, err == nil})
 		return
 	}
 	verdict := "no damage"

@@ -67,6 +67,22 @@ func TestVerifyVerb(t *testing.T) {
 	}
 }
 
+func TestVerifyVerbOfSeveralDirectories(t *testing.T) {
+	a := filepath.Join(fixture.Unpack(t, "clean-4.4.0"), "clean")
+	b := filepath.Join(fixture.Unpack(t, "killed-4.4.0"), "killed")
+	code, out, errs := runIn(t, "verify", a+","+b, "-q")
+	if code != exitOK || errs != "" || strings.Count(out, "no damage") != 2 {
+		t.Errorf("both: %d %q %q", code, out, errs)
+	}
+	code, out, errs = runIn(t, "verify", a+","+b, "-q", "crashed-0")
+	if code != exitOK || errs != "" || !strings.HasPrefix(out, b+": 1 partitions") || strings.Count(out, "\n") != 1 {
+		t.Errorf("one partition: %d %q %q", code, out, errs)
+	}
+	if code, _, _ := runIn(t, "verify", a+","+b, "nobody"); code != exitFailed {
+		t.Errorf("nobody: %d", code)
+	}
+}
+
 func TestVerifyVerbThatCannot(t *testing.T) {
 	empty := t.TempDir()
 	if code, out, errs := runIn(t, "verify", empty); code != exitOK || errs != "" {

@@ -141,6 +141,9 @@ const epochRepair = "remove leader-epoch-checkpoint, so that it is rebuilt, if t
 // checkEpoch compares a batch's leader epoch with the one before and with leader-epoch-checkpoint.
 func (c *segCheck) checkEpoch(h *record.Header, pos storage.Pos) {
 	e := h.LeaderEpoch
+	if e < -1 {
+		c.once(about(c.log, Damage, EpochMismatch, "", "leader epoch %d", e).at(pos, h.BaseOffset))
+	}
 	if e < 0 {
 		return
 	}

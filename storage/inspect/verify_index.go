@@ -109,8 +109,10 @@ func (x *offsetCheck) take(c *segCheck, h *record.Header, pos storage.Pos) {
 	case x.e.Offset == h.LastOffset():
 	case x.e.Offset < c.low || x.e.Offset < h.BaseOffset:
 		x.wrong.add(x.i-1, index.OffsetEntrySize, x.e.Offset, "offset %d at position %d, where the batch of offsets %d to %d is", x.e.Offset, pos, h.BaseOffset, h.LastOffset())
+	case x.e.Offset == h.BaseOffset: // as very old brokers wrote them
+		x.older.add(x.i-1, index.OffsetEntrySize, x.e.Offset, "offset %d is the first one of the batch up to %d", x.e.Offset, h.LastOffset())
 	case x.e.Offset < h.LastOffset():
-		x.older.add(x.i-1, index.OffsetEntrySize, x.e.Offset, "offset %d inside the batch of offsets %d to %d", x.e.Offset, h.BaseOffset, h.LastOffset())
+		x.wrong.add(x.i-1, index.OffsetEntrySize, x.e.Offset, "offset %d is inside the batch of offsets %d to %d", x.e.Offset, h.BaseOffset, h.LastOffset())
 	default:
 		x.wait, x.waitE, x.waitI = true, x.e, x.i-1
 	}

@@ -167,8 +167,8 @@ func (n *Node) Launch(tb testing.TB) {
 func serious(log string) string {
 	var b strings.Builder
 	for line := range strings.Lines(log) {
-		everyday := strings.Contains(line, "] INFO ") || strings.Contains(line, " = ")
-		if !everyday || strings.Contains(line, "Recovering") || strings.Contains(line, "runcating") {
+		odd := strings.HasPrefix(line, "[") && !strings.Contains(line, "] INFO ") || strings.HasPrefix(line, "java.") || strings.HasPrefix(line, "org.")
+		if odd || strings.Contains(line, "Recovering") || strings.Contains(line, "runcating") {
 			b.WriteString(line)
 		}
 	}
@@ -256,4 +256,10 @@ func (n *Node) Log(tb testing.TB) string {
 func (n *Node) Topic(tb testing.TB, name string, partitions, replicas int, settings ...string) {
 	tb.Helper()
 	n.kafka.Run(tb, "Load", append([]string{"topic", n.Addr, name, strconv.Itoa(partitions), strconv.Itoa(replicas)}, settings...)...)
+}
+
+// Assign makes a topic with one partition on the nodes with these ids; the first leads it.
+func (n *Node) Assign(tb testing.TB, name string, ids ...string) {
+	tb.Helper()
+	n.kafka.Run(tb, "Load", append([]string{"assign", n.Addr, name}, ids...)...)
 }

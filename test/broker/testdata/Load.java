@@ -29,6 +29,9 @@ public class Load {
             case "topic":
                 topic(a[1], a[2], Integer.parseInt(a[3]), Short.parseShort(a[4]), Arrays.copyOfRange(a, 5, a.length));
                 break;
+            case "assign":
+                assign(a[1], a[2], Arrays.copyOfRange(a, 3, a.length));
+                break;
             case "replicate":
                 replicate(a[1], a[2], Arrays.copyOfRange(a, 3, a.length));
                 break;
@@ -59,14 +62,34 @@ public class Load {
         }
     }
 
+    /** assign ADDR NAME NODE... makes a topic with one partition on these nodes, led by the first. */
+    static void assign(String addr, String name, String... nodes) throws Exception {
+        try (Admin admin = admin(addr)) {
+            admin.createTopics(List.of(new NewTopic(name, Map.of(0, ids(nodes))))).all().get();
+            led(admin, name, 1);
+        }
+    }
+
+    static List<Integer> ids(String... nodes) {
+        List<Integer> ids = new ArrayList<>();
+        for (String n : nodes) {
+            ids.add(Integer.parseInt(n));
+        }
+        return ids;
+    }
+
     static void create(Admin admin, String name, int partitions, short replicas, String... settings) throws Exception {
         Map<String, String> config = new HashMap<>();
         for (String s : settings) {
             config.put(s.substring(0, s.indexOf('=')), s.substring(s.indexOf('=') + 1));
         }
         admin.createTopics(List.of(new NewTopic(name, partitions, replicas).configs(config))).all().get();
-        // Known to the controller is not yet served.
-        for (int i = 0; i < 600; i++) {
+        led(admin, name, partitions);
+    }
+
+    /** led waits for leaders: a topic that the controller knows is not yet served. */
+    static void led(Admin admin, String name, int partitions) throws Exception {
+        for (int i = 0; i < 1200; i++) {
             try {
                 TopicDescription d = admin.describeTopics(List.of(name)).allTopicNames().get().get(name);
                 if (d.partitions().size() == partitions && d.partitions().stream().allMatch(p -> p.leader() != null && p.leader().id() >= 0)) {
@@ -82,10 +105,7 @@ public class Load {
 
     /** replicate ADDR TOPIC NODE... puts every partition on these nodes and waits until all of them are in sync. */
     static void replicate(String addr, String topic, String... nodes) throws Exception {
-        List<Integer> ids = new ArrayList<>();
-        for (String n : nodes) {
-            ids.add(Integer.parseInt(n));
-        }
+        List<Integer> ids = ids(nodes);
         try (Admin admin = admin(addr)) {
             TopicDescription d = admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic);
             Map<TopicPartition, Optional<NewPartitionReassignment>> all = new HashMap<>();

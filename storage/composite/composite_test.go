@@ -185,41 +185,35 @@ func TestTopicsAreSpread(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	with := func(d *disk, change func(*storage.EngineInfo)) *disk { change(&d.info); return d }
+	broken := newDisk(t, "/b")
+	broken.Fail("topics", errDisk)
 	for _, c := range []struct {
 		name string
-		list func(t *testing.T) []storage.Engine
+		list []storage.Engine
 		want error
 		says []string
 	}{
-		{"none", func(*testing.T) []storage.Engine { return nil }, storage.ErrInvalidConfig, nil},
-		{"one of ours", func(t *testing.T) []storage.Engine {
-			return []storage.Engine{newDisk(t, "/a"), with(newDisk(t, "/b"), func(i *storage.EngineInfo) { i.Own = true })}
+		{"none", nil, storage.ErrInvalidConfig, nil},
+		{"one of ours", []storage.Engine{
+			newDisk(t, "/a"), with(newDisk(t, "/b"), func(i *storage.EngineInfo) { i.Own = true }),
 		}, storage.ErrNotPermitted, []string{"/b"}},
-		{"the same twice", func(t *testing.T) []storage.Engine { return []storage.Engine{newDisk(t, "/a"), newDisk(t, "/a")} }, storage.ErrInvalidConfig, []string{"/a"}},
-		{"two clusters", func(t *testing.T) []storage.Engine {
-			return []storage.Engine{
-				with(newDisk(t, "/a"), func(i *storage.EngineInfo) { i.ClusterID = "x" }), newDisk(t, "/b"),
-				with(newDisk(t, "/c"), func(i *storage.EngineInfo) { i.ClusterID = "y" }),
-			}
+		{"the same twice", []storage.Engine{newDisk(t, "/a"), newDisk(t, "/a")}, storage.ErrInvalidConfig, []string{"/a"}},
+		{"two clusters", []storage.Engine{
+			with(newDisk(t, "/a"), func(i *storage.EngineInfo) { i.ClusterID = "x" }), newDisk(t, "/b"),
+			with(newDisk(t, "/c"), func(i *storage.EngineInfo) { i.ClusterID = "y" }),
 		}, storage.ErrInvalidConfig, []string{"/a", "x", "/c", "y"}},
-		{"two nodes", func(t *testing.T) []storage.Engine {
-			return []storage.Engine{
-				with(newDisk(t, "/a"), func(i *storage.EngineInfo) { i.ClusterID, i.NodeID = "x", "1" }),
-				with(newDisk(t, "/b"), func(i *storage.EngineInfo) { i.ClusterID, i.NodeID = "x", "2" }),
-			}
+		{"two nodes", []storage.Engine{
+			with(newDisk(t, "/a"), func(i *storage.EngineInfo) { i.ClusterID, i.NodeID = "x", "1" }),
+			with(newDisk(t, "/b"), func(i *storage.EngineInfo) { i.ClusterID, i.NodeID = "x", "2" }),
 		}, storage.ErrInvalidConfig, []string{"/a", "1", "/b", "2"}},
-		{"a log twice", func(t *testing.T) []storage.Engine {
-			return []storage.Engine{newDisk(t, "/a", "t:1"), newDisk(t, "/b", "u:1"), newDisk(t, "/c", "t:1")}
+		{"a log twice", []storage.Engine{
+			newDisk(t, "/a", "t:1"), newDisk(t, "/b", "u:1"), newDisk(t, "/c", "t:1"),
 		}, storage.ErrTopicExists, []string{"t-1", "/a", "/c"}},
-		{"one that cannot be read", func(t *testing.T) []storage.Engine {
-			d := newDisk(t, "/b")
-			d.Fail("topics", errDisk)
-			return []storage.Engine{newDisk(t, "/a"), d}
-		}, errDisk, nil},
+		{"one that cannot be read", []storage.Engine{newDisk(t, "/a"), broken}, errDisk, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := composite.New(t.Context(), c.list(t)...)
-			if !errors.Is(err, c.want) || err == nil {
+			_, err := composite.New(t.Context(), c.list...)
+			if !errors.Is(err, c.want) {
 				t.Fatalf("got %v, want %v", err, c.want)
 			}
 			for _, s := range c.says {

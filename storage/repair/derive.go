@@ -2,8 +2,6 @@ package repair
 
 import (
 	"bytes"
-	"context"
-	"os"
 
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/index"
@@ -115,22 +113,8 @@ func zero(b []byte) bool {
 	return true
 }
 
-// scanSegment reads the log of a segment.
-func (d *disk) scanSegment(ctx context.Context, s *scanner, dir string, g Segment, o scanOptions) (*logScan, error) {
-	f, err := d.fs.OpenFile(d.path(join(dir, state.FileName(g.Base, state.ExtLog))), os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // only read
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	return s.scan(ctx, f, st.Size, o)
-}
-
 // boundsOf says which interval the offset index of a scanned segment was made with.
-func (d *disk) boundsOf(dir string, g Segment, r *logScan) bounds {
+func (d *disk) boundsOf(dir string, g SegmentFiles, r *logScan) bounds {
 	b, err := d.readOr(join(dir, state.FileName(g.Base, state.ExtIndex)), nil)
 	if err != nil || b == nil {
 		return anyInterval

@@ -53,7 +53,7 @@ type Part struct {
 	Own      bool // the catalogue names it
 	Raft     bool
 	Files    []string
-	Segments []Segment        // ascending
+	Segments []SegmentFiles   // ascending
 	Moving   []storage.Offset // logs that a rename was cut short for
 	Snaps    []storage.Offset // producer snapshots
 	TopicID  string           // empty where it cannot be read
@@ -69,10 +69,18 @@ type Part struct {
 	epochs  *epochPlan
 	settles []storage.Offset // segments whose indexes differ from what a recovery would make of them
 	looked  bool             // settles is known
+	keep    map[spot]string  // damaged stretches that stay, and why
+	found   int64            // interval of the indexes that are there; 0 where it was not looked for
 }
 
-// Segment is a log and what lies beside it.
-type Segment struct {
+// spot is where a batch starts.
+type spot struct {
+	path string
+	pos  storage.Pos
+}
+
+// SegmentFiles is a log and what lies beside it.
+type SegmentFiles struct {
 	Base storage.Offset
 	Next storage.Offset // base offset of the next one; the largest offset there is for the last
 	Size int64
@@ -85,10 +93,10 @@ func (p *Part) path(base storage.Offset, ext string) string {
 
 // segment returns the segment with a base offset and its place.
 func (p *Part) segment(base storage.Offset) (int, bool) {
-	return slices.BinarySearchFunc(p.Segments, base, func(s Segment, o storage.Offset) int { return int(min(max(s.Base-o, -1), 1)) })
+	return slices.BinarySearchFunc(p.Segments, base, func(s SegmentFiles, o storage.Offset) int { return int(min(max(s.Base-o, -1), 1)) })
 }
 
-func (s *Segment) options(interval int64) scanOptions {
+func (s *SegmentFiles) options(interval int64) scanOptions {
 	return scanOptions{base: s.Base, next: s.Next, interval: interval}
 }
 
@@ -258,9 +266,9 @@ func (d *disk) readSegments(p *Part, beside map[storage.Offset]map[string]bool) 
 		if err != nil {
 			return err
 		}
-		p.Segments = append(p.Segments, Segment{Base: base, Size: st.Size, Ext: ext, Next: maxOffset})
+		p.Segments = append(p.Segments, SegmentFiles{Base: base, Size: st.Size, Ext: ext, Next: maxOffset})
 	}
-	slices.SortFunc(p.Segments, func(a, b Segment) int { return int(min(max(a.Base-b.Base, -1), 1)) })
+	slices.SortFunc(p.Segments, func(a, b SegmentFiles) int { return int(min(max(a.Base-b.Base, -1), 1)) })
 	for i := range p.Segments {
 		if i+1 < len(p.Segments) {
 			p.Segments[i].Next = p.Segments[i+1].Base

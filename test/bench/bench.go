@@ -88,7 +88,8 @@ func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 func (b *bench) start(mnt, program string, args ...string) (*server, error) {
 	s := &server{cmd: exec.Command(program, args...), mnt: mnt, done: make(chan struct{})} //nolint:noctx // stopped in order by close
 	s.cmd.Stdout, s.cmd.Stderr = &s.said, &s.said
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ^C is for this process, which then stops them in order
+	// ^C is for this process, which then stops them in order; they also end if it is killed.
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	before, err := device(mnt)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 )
 
@@ -47,6 +48,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
+	runtime.LockOSThread() // the servers end with the thread that started them
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	ok, err := run(ctx, o)

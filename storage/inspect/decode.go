@@ -186,7 +186,7 @@ func (f *field) decodeOne(dst []byte, r *fieldReader, version int16, flexible bo
 	case b == nil:
 		return append(dst, "null"...)
 	case f.typ == "string":
-		return appendJSONString(dst, string(b))
+		return appendJSONString(dst, b)
 	case f.typ == typeSubscription:
 		return decodeConsumer(dst, b, 0)
 	case f.typ == typeAssignment:

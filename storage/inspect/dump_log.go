@@ -93,8 +93,8 @@ func (l *logDump) gap(b Batch) {
 func (l *logDump) batch(b Batch) error {
 	h := b.Header
 	legacy := h.Magic < 2
-	resetErr := errNotRead
-	if b.Raw != nil && b.Err == nil && (l.o.Records || legacy) {
+	var resetErr error
+	if legacy && b.Raw != nil && b.Err == nil {
 		// Only its records tell the first offset of a wrapper of version 0 or 1.
 		if resetErr = l.rec.Reset(b.Raw); resetErr == nil {
 			h = *l.rec.Header()
@@ -131,15 +131,15 @@ func (l *logDump) batch(b Batch) error {
 	if !l.o.Records || b.Raw == nil || b.Err != nil {
 		return nil //nolint:nilerr // The batch is told of already.
 	}
+	if !legacy {
+		resetErr = l.rec.Reset(b.Raw)
+	}
 	if resetErr != nil {
 		l.damage(b.Pos, errorText(resetErr))
 		return nil
 	}
 	return l.recordLines(b)
 }
-
-// errNotRead stands for a batch whose records have not been looked at.
-var errNotRead = fmt.Errorf("%w: not read", storage.ErrUnsupported)
 
 // selected reports whether the batch reaches into what is to be shown. A damaged one does wherever its position does.
 func (l *logDump) selected(b *Batch, h *record.Header) bool {

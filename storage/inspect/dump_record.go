@@ -78,10 +78,10 @@ func (l *logDump) headers(list []storage.Header) {
 			p.b = append(p.b, ',')
 		}
 		if !p.json {
-			p.b = appendText(p.b, string(h.Key), true)
+			p.b = appendText(p.b, h.Key, true)
 			if h.Value != nil {
 				p.b = append(p.b, '=')
-				p.b = appendText(p.b, string(h.Value), true)
+				p.b = appendText(p.b, h.Value, true)
 			}
 			continue
 		}

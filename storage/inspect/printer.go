@@ -153,7 +153,7 @@ func (p *printer) bytes(name, label string, b []byte, blanks bool) {
 	case !p.json:
 		if b != nil {
 			p.name(name, label)
-			p.b = appendText(p.b, string(b), !blanks)
+			p.b = appendText(p.b, b, !blanks)
 		}
 	case b == nil:
 		p.name(name, "")
@@ -166,7 +166,7 @@ func (p *printer) bytes(name, label string, b []byte, blanks bool) {
 func (p *printer) jsonBytes(name string, b []byte) {
 	if utf8.Valid(b) {
 		p.name(name, "")
-		p.b = appendJSONString(p.b, string(b))
+		p.b = appendJSONString(p.b, b)
 		return
 	}
 	p.name(name+"_base64", "")
@@ -185,30 +185,43 @@ func appendBase64(dst, b []byte) []byte {
 	return append(dst, '"')
 }
 
+// chars is what can be printed without being copied first.
+type chars interface{ ~string | ~[]byte }
+
+// runeAt returns the character at s[i:] and its size.
+func runeAt[T chars](s T, i int) (rune, int) {
+	return utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
+}
+
 // appendText appends s as it is where it can be told from what follows and does no harm to a terminal, and quoted where not.
-func appendText(dst []byte, s string, word bool) []byte {
-	plain := s != "" && s[0] != '"' && s[0] != ' ' && s[len(s)-1] != ' '
+func appendText[T chars](dst []byte, s T, word bool) []byte {
+	plain := len(s) > 0 && s[0] != '"' && s[0] != ' ' && s[len(s)-1] != ' '
 	for i := 0; plain && i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		plain = (r != utf8.RuneError || n > 1) && (r == ' ' && !word || r != ' ' && strconv.IsPrint(r))
+		if c := s[i]; c < utf8.RuneSelf {
+			plain = c > ' ' && c < 0x7f || c == ' ' && !word
+			i++
+			continue
+		}
+		r, n := runeAt(s, i)
+		plain = (r != utf8.RuneError || n > 1) && strconv.IsPrint(r)
 		i += n
 	}
 	if plain {
 		return append(dst, s...)
 	}
-	return strconv.AppendQuote(dst, s)
+	return strconv.AppendQuote(dst, string(s))
 }
 
 const hexDigits = "0123456789abcdef"
 
 // appendJSONString appends s in quotes and escapes what JSON requires, no more. Bytes that are no UTF-8 become U+FFFD.
-func appendJSONString(dst []byte, s string) []byte {
+func appendJSONString[T chars](dst []byte, s T) []byte {
 	dst = append(dst, '"')
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
+			r, n := runeAt(s, i)
 			if r == utf8.RuneError && n == 1 {
 				dst = append(append(dst, s[from:i]...), "\ufffd"...)
 				from = i + 1
@@ -243,7 +256,7 @@ func appendMember(dst []byte, name string, b []byte) []byte {
 	case b == nil:
 		return append(dst, `":null`...)
 	case utf8.Valid(b):
-		return appendJSONString(append(dst, `":`...), string(b))
+		return appendJSONString(append(dst, `":`...), b)
 	}
 	return appendBase64(append(dst, `_base64":`...), b)
 }

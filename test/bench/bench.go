@@ -37,7 +37,6 @@ type server struct {
 	cmd  *exec.Cmd
 	mnt  string
 	done chan struct{}
-	said bytes.Buffer
 }
 
 // newBench makes the directory and starts the mounts.
@@ -87,7 +86,12 @@ func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 // start starts a server and returns when its mount is there.
 func (b *bench) start(mnt, program string, args ...string) (*server, error) {
 	s := &server{cmd: exec.Command(program, args...), mnt: mnt, done: make(chan struct{})} //nolint:noctx // stopped in order by close
-	s.cmd.Stdout, s.cmd.Stderr = &s.said, &s.said
+	said, err := os.Create(mnt + ".log")                                                   // a pipe to this process would break with it, and with the pipe a server
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = said.Close() }()
+	s.cmd.Stdout, s.cmd.Stderr = said, said
 	// ^C is for this process, which then stops them in order; they also end if it is killed.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	before, err := device(mnt)
@@ -108,7 +112,8 @@ func (b *bench) start(mnt, program string, args ...string) (*server, error) {
 		}
 		select {
 		case <-s.done:
-			return nil, fmt.Errorf("%s ended: %s", program, s.said.String())
+			text, _ := os.ReadFile(said.Name())
+			return nil, fmt.Errorf("%s ended: %s", program, text)
 		case <-b.ctx.Done():
 			return nil, context.Cause(b.ctx)
 		case <-time.After(20 * time.Millisecond):

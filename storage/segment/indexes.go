@@ -78,6 +78,7 @@ func (v *View) loadIndexes() (*indexInfo, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	err = nil // without a time index the offset index serves
 	if info.times > 0 && !v.Tail {
 		err = v.withTimes(info, func(t index.Times) error {
 			e, err := t.Entry(info.times - 1)

@@ -80,7 +80,7 @@ Exit status: 0 fine, 1 damage found, 2 could not do it.`,
 	root.SuggestionsMinimumDistance = 2
 	root.SetVersionTemplate("{{.Version}}\n")
 	o.register(root.Flags())
-	root.AddCommand(newMountCmd(), newUmountCmd(), newTopicsCmd(), newOffsetsCmd(), newDumpCmd(), newVerifyCmd(), newVersionCmd())
+	root.AddCommand(newMountCmd(), newUmountCmd(), newTopicsCmd(), newOffsetsCmd(), newDumpCmd(), newVerifyCmd(), newRepairCmd(), newIndexCmd(), newVersionCmd())
 	return root
 }
 

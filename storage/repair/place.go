@@ -135,6 +135,15 @@ func makeRoom(files []*placing) {
 
 // overlaps looks at logs that reach into the one behind them.
 func overlaps(files []*placing) {
+	for range len(files) + 1 { // a log that is named anew may come to lie behind others
+		if !overlapsOnce(files) {
+			return
+		}
+	}
+}
+
+// overlapsOnce reports whether it gave a log another name, after which the order may be another one.
+func overlapsOnce(files []*placing) bool {
 	order := slices.Clone(files)
 	slices.SortStableFunc(order, func(a, b *placing) int { return cmp.Compare(a.to, b.to) })
 	var a *placing
@@ -147,8 +156,14 @@ func overlaps(files []*placing) {
 			continue
 		}
 		// a holds offsets that b's name claims.
-		last := a.all[len(a.all)-1]
-		inA := covers(nil, a.all)
+		if len(b.all) == 0 {
+			b.torn = fmt.Sprintf("it holds no good batch and lies within offsets %d to %d of another segment", a.to, a.end()-1)
+			continue
+		}
+		if first := a.all[0].first; first >= b.end() && first > a.to {
+			a.to = first
+			return true
+		}
 		var over []batch
 		for _, x := range a.all {
 			if x.last() >= b.to {
@@ -156,18 +171,17 @@ func overlaps(files []*placing) {
 			}
 		}
 		unique := without(over, covers(nil, b.all))
-		switch {
-		case len(b.all) == 0:
-			b.torn = fmt.Sprintf("it holds no good batch and lies within offsets %d to %d of another segment", a.to, last.last())
-			continue
-		case len(without(b.all, inA)) == 0 && len(unique) > 0, len(without(b.all, inA)) == 0 && len(over) == len(b.all):
+		if inside := len(without(b.all, covers(nil, a.all))) == 0; inside && (len(unique) > 0 || len(over) == len(b.all)) {
 			b.torn = "its batches are in the segment before it"
 			continue
-		case len(unique) > 0 && unique[len(unique)-1].next() <= b.all[0].first && b.all[0].first > b.to:
-			b.to = b.all[0].first
+		}
+		if first := b.all[0].first; len(unique) > 0 && unique[len(unique)-1].next() <= first && first > b.to {
+			b.to = first
+			return true
 		}
 		a = b
 	}
+	return false
 }
 
 // placed makes actions of where logs belong.

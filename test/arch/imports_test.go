@@ -16,7 +16,7 @@ const module = "github.com/logmount/logmount"
 // arrows says which packages of the module, and which libraries, a package of the product may import. A package of the module that is not here may import
 // none of either; the standard library is free for all but where pure says otherwise.
 var arrows = map[string][]string{
-	"cmd/logmount":        {"fs", "storage", "storage/composite", "storage/inspect", "storage/local", "storage/vfs", "github.com/schollz/progressbar/v3", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix"},
+	"cmd/logmount":        {"fs", "storage", "storage/composite", "storage/inspect", "storage/local", "storage/repair", "storage/vfs", "github.com/schollz/progressbar/v3", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix"},
 	"fs":                  {"storage", "fs/format", "github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse", "golang.org/x/sys/unix"},
 	"fs/format":           {"storage"},
 	"storage":             {},
@@ -31,6 +31,7 @@ var arrows = map[string][]string{
 	"storage/partition":   {"storage", "storage/vfs", "storage/record", "storage/index", "storage/state", "storage/segment"},
 	"storage/local":       {"storage", "storage/vfs", "storage/record", "storage/state", "storage/kraft", "storage/partition", "github.com/google/uuid", "golang.org/x/sys/unix"},
 	"storage/inspect":     {"storage", "storage/vfs", "storage/record", "storage/index", "storage/state"},
+	"storage/repair":      {"storage", "storage/vfs", "storage/record", "storage/index", "storage/state", "storage/inspect"},
 	"storage/composite":   {"storage"},
 	"storage/storagetest": {"storage", "storage/record", "storage/vfs", "pgregory.net/rapid"},
 }

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/local"
+	"github.com/logmount/logmount/storage/repair"
+	"github.com/logmount/logmount/storage/vfs"
+)
+
+func newRepairCmd() *cobra.Command {
+	var apply, asJSON bool
+	var opt repair.Options
+	c := &cobra.Command{
+		Use:   "repair DATA [TOPIC[-PARTITION]...]",
+		Short: "Put a damaged log directory right",
+		Long: `Put a damaged log directory right, so that every record that can still be read is read at its
+offset, and neither a mount nor a broker stumbles over the rest. Without --apply it says what
+it would do and changes nothing. DATA must not be mounted and no broker may run on it.
+
+It takes damaged bytes out of logs, renames logs that lie under a wrong base offset, sets
+aside logs that are there twice and snapshots that cannot be read, rebuilds indexes, and
+corrects checkpoints and leader epochs. A log that was not closed in order is recovered as
+a broker would recover it. What it cannot put right it reports: names that stop a broker, a
+catalogue that cannot be read, batches that only this version cannot decode.
+
+No byte of a log is deleted. Each damaged stretch is kept beside its log as
+  TOPIC-PARTITION/BASE.log.POSITION.quarantine
+and files set aside end in .torn; no broker reads either. DATA/` + repair.JournalFile + `
+has a JSON object for each change, written before it: time, action, path, pos, length,
+sha256, what, why, kept (the file that holds the bytes now; empty of zeros at the end of a
+log), old and new. To put stretches back, unmount, take the lines of a log from the last
+one up, and those of one repair in ascending order of pos, since a pos is one of the log as
+it was then:
+  head -c POS LOG > new; cat KEPT >> new; tail -c +$((POS+1)) LOG >> new; mv new LOG
+then remove the segment's .index. A file set aside is put back with mv KEPT PATH.
+
+A repair that is cut short, by ^C or a power failure, is finished by running it again. The
+marker of a clean shutdown is taken away for as long as it lasts. One that was cut short
+leaves it away: the next start then recovers, which takes longer and does no harm.
+
+Exit status: 0 all is well, 1 there is something to do, or something is left, 2 it could not
+be done.`,
+		Example: `  logmount repair /srv/log
+  logmount repair /srv/log orders payments-3 --apply
+  logmount repair /srv/log --json | jq -r 'select(.action=="cut") | .path'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("no log directory given; the form is: logmount repair DATA [TOPIC[-PARTITION]...] [--apply]")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			data, err := dataPath(args[0])
+			if err != nil {
+				return err
+			}
+			opt.Select, opt.Apply = args[1:], apply
+			return runRepair(c, data, opt, &repairOutput{w: c.OutOrStdout(), data: args[0], json: asJSON, apply: apply})
+		},
+	}
+	c.Flags().BoolVar(&apply, "apply", false, "do it")
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object per action, and one with the summary at the end")
+	c.Flags().Int64Var(&opt.Interval, "index-interval-bytes", 0, "index.interval.bytes of topics that are not ours (default what their indexes were made with)")
+	c.Flags().Int64Var(&opt.MaxIndex, "segment-index-bytes", 0, "segment.index.bytes of topics that are not ours (default 10485760)")
+	c.Flags().IntVar(&opt.Jobs, "jobs", 0, "segments that are verified at once (default the number of processors)")
+	return c
+}
+
+// topicConfig reads a topic's settings.
+func topicConfig(values map[string]string) (storage.TopicConfig, error) {
+	return local.ParseConfig(values)
+}
+
+// refuseMounted makes sure that a directory is not mounted, read-only mounts included: they hold no lock.
+func refuseMounted(data string) error {
+	if at := mountsOf(data); len(at) > 0 {
+		return fmt.Errorf("%s is mounted at %s; unmount it first: logmount umount %s", data, strings.Join(at, " and "), at[0])
+	}
+	return nil
+}
+
+func runRepair(c *cobra.Command, data string, opt repair.Options, out *repairOutput) error {
+	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if opt.Apply {
+		if err := refuseMounted(data); err != nil {
+			return err
+		}
+	}
+	bar := newProgress(c.ErrOrStderr(), "verifying")
+	if bar != nil {
+		opt.Progress = bar.set
+		out.before = bar.clear
+	}
+	opt.Config, opt.Now, opt.Emit = topicConfig, time.Now, out.action
+	res, err := repair.Repair(ctx, vfs.OS(), data, opt)
+	bar.finish()
+	switch {
+	case errors.Is(err, storage.ErrLocked):
+		return lockedError(data, nil, err)
+	case err != nil:
+		if res.Actions > 0 && opt.Apply {
+			return fmt.Errorf("%w; what was done is in %s, the next run goes on", err, filepath.Join(data, repair.JournalFile))
+		}
+		return err
+	}
+	out.summary(res)
+	switch {
+	case out.err != nil:
+		return out.err
+	case res.Left > 0 || !opt.Apply && res.Actions > 0:
+		return &exitError{code: exitDamage}
+	}
+	return nil
+}
+
+// repairOutput prints actions as they come.
+type repairOutput struct {
+	w      io.Writer
+	data   string // as the caller spelt it
+	json   bool
+	apply  bool
+	before func() // called before something is printed; may be nil
+	err    error  // the first that the writer gave
+}
+
+func (o *repairOutput) action(a repair.Action) {
+	if o.json {
+		o.line(a)
+		return
+	}
+	o.print(oneLine(a.String()))
+}
+
+func (o *repairOutput) summary(r repair.Result) {
+	if o.json {
+		o.line(struct {
+			Summary repair.Result `json:"summary"`
+			Applied bool          `json:"applied"`
+		}{r, o.apply})
+		return
+	}
+	if r.Marker != "" {
+		o.print("the marker of a clean shutdown is not put back: " + oneLine(r.Marker))
+	}
+	text := fmt.Sprintf("%s: nothing to do", o.data)
+	switch {
+	case r.Actions > 0 && o.apply:
+		text = fmt.Sprintf("%s: %d actions done, see %s", o.data, r.Actions, repair.JournalFile)
+	case r.Actions > 0:
+		text = fmt.Sprintf("%s: %d actions to do, and what then follows from them; --apply does them", o.data, r.Actions)
+	}
+	if r.Left > 0 {
+		text += fmt.Sprintf("; %d findings of damage are left", r.Left)
+	}
+	o.print(text)
+}
+
+// line prints v as JSON on one line. Nothing is escaped that JSON does not require.
+func (o *repairOutput) line(v any) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		o.keep(err)
+		return
+	}
+	o.print(strings.TrimSuffix(b.String(), "\n"))
+}
+
+func (o *repairOutput) print(s string) {
+	if o.before != nil {
+		o.before()
+	}
+	_, err := fmt.Fprintln(o.w, s)
+	o.keep(err)
+}
+
+func (o *repairOutput) keep(err error) {
+	if o.err == nil {
+		o.err = err
+	}
+}

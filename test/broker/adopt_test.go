@@ -38,90 +38,94 @@ func recovered(t *testing.T, n *Node) []string {
 
 // TestTopicMovesIntoCluster does what docs/kafka.md says, with the commands of that page.
 func TestTopicMovesIntoCluster(t *testing.T) {
-	each(t, func(t *testing.T, k *Kafka) {
-		n := k.New(t, Options{User: "nobody"})
-		n.Start(t)
-		n.Topic(t, "other", 1, 1)
-		Kcat(t, "before\n", "-P", "-b", n.Addr, "-t", "other", "-p", "0")
+	for _, version := range each(t) {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			k := Find(t, version)
+			n := k.New(t, Options{User: "nobody"})
+			n.Start(t)
+			n.Topic(t, "other", 1, 1)
+			Kcat(t, "before\n", "-P", "-b", n.Addr, "-t", "other", "-p", "0")
 
-		own := filepath.Join(Dir(t), "own")
-		does(t, "topics", "create", own, "orders", "--partitions", "2", "--config", "segment.bytes=65536", "--config", "index.interval.bytes=1024")
-		mnt := mounted(t, own)
-		for i := range 40 {
-			var lines strings.Builder
-			for j := range 100 {
-				fmt.Fprintf(&lines, `{"timestamp":%d,"key":"k%d","value":"order %d of %d","headers":[{"key":"trace","value":"t%d"}]}`+"\n", 1_700_000_000_000+i*60_000, i, j, i, j)
+			own := filepath.Join(Dir(t), "own")
+			does(t, "topics", "create", own, "orders", "--partitions", "2", "--config", "segment.bytes=65536", "--config", "index.interval.bytes=1024")
+			mnt := mounted(t, own)
+			for i := range 40 {
+				var lines strings.Builder
+				for j := range 100 {
+					fmt.Fprintf(&lines, `{"timestamp":%d,"key":"k%d","value":"order %d of %d","headers":[{"key":"trace","value":"t%d"}]}`+"\n", 1_700_000_000_000+i*60_000, i, j, i, j)
+				}
+				if err := os.WriteFile(filepath.Join(mnt, "orders/0/tail.json"), []byte(lines.String()), 0); err != nil {
+					t.Fatal(err)
+				}
 			}
-			if err := os.WriteFile(filepath.Join(mnt, "orders/0/tail.json"), []byte(lines.String()), 0); err != nil {
-				t.Fatal(err)
-			}
-		}
-		sh(t, `
+			sh(t, `
 			seq -f 'line %g' 1 30000 > "$mnt/orders/1/tail"
 			echo 12345 > "$mnt/orders/1/start"
 			printf 'last' > "$mnt/orders/1/tail"`, "mnt="+mnt)
-		want := [][]row{rows(t, filepath.Join(mnt, "orders/0/tail.json")), rows(t, filepath.Join(mnt, "orders/1/tail.json"))}
-		unmount(t, mnt)
+			want := [][]row{rows(t, filepath.Join(mnt, "orders/0/tail.json")), rows(t, filepath.Join(mnt, "orders/1/tail.json"))}
+			unmount(t, mnt)
 
-		env := []string{
-			"PATH=" + k.Bin(t) + ":" + filepath.Dir(program) + ":" + os.Getenv("PATH"),
-			"OWN=" + own, "TOPIC=orders", "PARTITIONS=2", "LOGS=" + n.Data, "BROKER=" + n.Addr, fmt.Sprintf("BROKER_ID=%d", n.ID),
-		}
-		said := ""
-		for i, block := range blocks(t, "../../docs/kafka.md") {
-			switch {
-			case i == 0: // the reader's names
-				if !strings.HasPrefix(block, "OWN=") {
-					t.Fatalf("the page does not begin with names: %s", block)
+			env := []string{
+				"PATH=" + k.Bin(t) + ":" + filepath.Dir(program) + ":" + os.Getenv("PATH"),
+				"OWN=" + own, "TOPIC=orders", "PARTITIONS=2", "LOGS=" + n.Data, "BROKER=" + n.Addr, fmt.Sprintf("BROKER_ID=%d", n.ID),
+			}
+			said := ""
+			for i, block := range blocks(t, "../../docs/kafka.md") {
+				switch {
+				case i == 0: // the reader's names
+					if !strings.HasPrefix(block, "OWN=") {
+						t.Fatalf("the page does not begin with names: %s", block)
+					}
+				case block == "systemctl stop kafka\n":
+					n.Stop(t)
+				case block == "systemctl start kafka\n":
+					n.Start(t)
+				default:
+					said = sh(t, block, env...)
 				}
-			case block == "systemctl stop kafka\n":
-				n.Stop(t)
-			case block == "systemctl start kafka\n":
-				n.Start(t)
-			default:
-				said = sh(t, block, env...)
 			}
-		}
-		if want := "orders:0:4000\norders:1:30001\n"; !strings.HasSuffix(said, want) {
-			t.Errorf("offsets: got %q, want %q", said, want)
-		}
-		for _, line := range recovered(t, n) {
-			t.Errorf("recovered: %s", line)
-		}
-		adopted(t, k, n, want)
-
-		// A producer goes on.
-		Kcat(t, "goes on\n", "-P", "-b", n.Addr, "-t", "orders", "-p", "1", "-X", "enable.idempotence=true")
-		got := consumed(t, n.Addr, "orders", 1)
-		if last := got[len(got)-1]; last.Offset != 30001 || *last.Value != "goes on" {
-			t.Errorf("the next record: got %s", last.text())
-		}
-		k.Run(t, "Load", "load", n.Addr, "2", "orders")
-
-		// So does a replica that is added later.
-		second := k.New(t, Options{Controller: n, User: "nobody"})
-		second.Start(t)
-		k.Run(t, "Load", "replicate", n.Addr, "orders", "1", "2")
-		Kcat(t, "for both\n", "-P", "-b", n.Addr, "-t", "orders", "-p", "0", "-X", "acks=all")
-		second.Stop(t)
-		n.Stop(t)
-		first, copied := mounted(t, n.Data), mounted(t, second.Data)
-		for p := range want {
-			name := fmt.Sprintf("orders/%d/tail.json", p)
-			all := rows(t, filepath.Join(first, name))
-			if len(all) <= len(want[p]) {
-				t.Errorf("%s: the mount shows %d records, and %d were there before the producers", name, len(all), len(want[p]))
-			} else {
-				same(t, name+" in the cluster's directory", all[:len(want[p])], want[p])
+			if want := "orders:0:4000\norders:1:30001\n"; !strings.HasSuffix(said, want) {
+				t.Errorf("offsets: got %q, want %q", said, want)
 			}
-			same(t, name+" of the replica", rows(t, filepath.Join(copied, name)), all)
-		}
-		unmount(t, first)
-		n.Start(t)
-		for _, line := range recovered(t, n) {
-			t.Errorf("recovered after a second stop: %s", line)
-		}
-	})
+			for _, line := range recovered(t, n) {
+				t.Errorf("recovered: %s", line)
+			}
+			adopted(t, k, n, want)
+
+			// A producer goes on.
+			Kcat(t, "goes on\n", "-P", "-b", n.Addr, "-t", "orders", "-p", "1", "-X", "enable.idempotence=true")
+			got := consumed(t, n.Addr, "orders", 1)
+			if last := got[len(got)-1]; last.Offset != 30001 || *last.Value != "goes on" {
+				t.Errorf("the next record: got %s", last.text())
+			}
+			k.Run(t, "Load", "load", n.Addr, "2", "orders")
+
+			// So does a replica that is added later.
+			second := k.New(t, Options{Controller: n, User: "nobody"})
+			second.Start(t)
+			k.Run(t, "Load", "replicate", n.Addr, "orders", "1", "2")
+			Kcat(t, "for both\n", "-P", "-b", n.Addr, "-t", "orders", "-p", "0", "-X", "acks=all")
+			second.Stop(t)
+			n.Stop(t)
+			first, copied := mounted(t, n.Data), mounted(t, second.Data)
+			for p := range want {
+				name := fmt.Sprintf("orders/%d/tail.json", p)
+				all := rows(t, filepath.Join(first, name))
+				if len(all) <= len(want[p]) {
+					t.Errorf("%s: the mount shows %d records, and %d were there before the producers", name, len(all), len(want[p]))
+				} else {
+					same(t, name+" in the cluster's directory", all[:len(want[p])], want[p])
+				}
+				same(t, name+" of the replica", rows(t, filepath.Join(copied, name)), all)
+			}
+			unmount(t, first)
+			n.Start(t)
+			for _, line := range recovered(t, n) {
+				t.Errorf("recovered after a second stop: %s", line)
+			}
+		})
+	}
 }
 
 // adopted reads what was moved, by offset and by time, with kcat and with Kafka's own consumer.

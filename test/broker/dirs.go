@@ -31,7 +31,7 @@ func port(tb testing.TB) int {
 	tb.Helper()
 	for range 100 {
 		p := 20000 + rand.IntN(10000)
-		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(p))
+		l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:"+strconv.Itoa(p))
 		if err != nil {
 			continue
 		}

@@ -57,73 +57,77 @@ func seconds() string {
 
 // TestFollowBroker follows a broker that is busy with everything at once: what a reader of the mount gets is what a consumer gets.
 func TestFollowBroker(t *testing.T) {
-	each(t, func(t *testing.T, k *Kafka) {
-		n := k.New(t, Options{Settings: []string{"log.retention.check.interval.ms=1000", "log.cleaner.backoff.ms=500", "log.segment.delete.delay.ms=500"}})
-		n.Start(t)
-		n.Topic(t, "steady", 1, 1, "segment.bytes=1048576", "segment.ms=3000")
-		n.Topic(t, "kept", 1, 1, "segment.ms=1000", "retention.bytes=200000", "file.delete.delay.ms=500")
-		n.Topic(t, "compacted", 1, 1, "segment.ms=1000", "cleanup.policy=compact", "min.cleanable.dirty.ratio=0.01", "file.delete.delay.ms=500")
-		n.Topic(t, "growing", 1, 1)
-		mnt := mounted(t, n.Data)
-		at := func(name string) string { return filepath.Join(mnt, name) }
+	for _, version := range each(t) {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			k := Find(t, version)
+			n := k.New(t, Options{Settings: []string{"log.retention.check.interval.ms=1000", "log.cleaner.backoff.ms=500", "log.segment.delete.delay.ms=500"}})
+			n.Start(t)
+			n.Topic(t, "steady", 1, 1, "segment.bytes=1048576", "segment.ms=3000")
+			n.Topic(t, "kept", 1, 1, "segment.ms=1000", "retention.bytes=200000", "file.delete.delay.ms=500")
+			n.Topic(t, "compacted", 1, 1, "segment.ms=1000", "cleanup.policy=compact", "min.cleanable.dirty.ratio=0.01", "file.delete.delay.ms=500")
+			n.Topic(t, "growing", 1, 1)
+			mnt := mounted(t, n.Data)
+			at := func(name string) string { return filepath.Join(mnt, name) }
 
-		tailed := streams(t, "tail", "-s", "0.1", "-n", "+1", "-f", at("steady/0/tail"))
-		steady := streams(t, "cat", at("steady/0/follow"))
-		kept := streams(t, "cat", at("kept/0/follow.json"))
-		compacted := streams(t, "cat", at("compacted/0/follow.json"))
-		keptTruth, compactedTruth := consumes(t, n, "kept"), consumes(t, n, "compacted")
+			tailed := streams(t, "tail", "-s", "0.1", "-n", "+1", "-f", at("steady/0/tail"))
+			steady := streams(t, "cat", at("steady/0/follow"))
+			kept := streams(t, "cat", at("kept/0/follow.json"))
+			compacted := streams(t, "cat", at("compacted/0/follow.json"))
+			keptTruth, compactedTruth := consumes(t, n, "kept"), consumes(t, n, "compacted")
 
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		load := k.Command(ctx, "256m", "Load", "load", n.Addr, seconds(), "steady", "kept", "compacted", "growing")
-		var said bytes.Buffer
-		load.Stdout, load.Stderr = &said, &said
-		if err := load.Start(); err != nil {
-			t.Fatal(err)
-		}
-		watchChurn(t, k.Command(ctx, "256m", "Load", "churn", n.Addr, seconds(), "growing"), mnt)
-		if err := load.Wait(); err != nil {
-			t.Fatalf("load: %v\n%s", err, tail(said.String(), 20))
-		}
-
-		truth := consumed(t, n.Addr, "steady", 0)
-		var values strings.Builder
-		for _, r := range truth {
-			values.WriteString(*r.Value + "\n")
-		}
-		t.Logf("steady: %d records, %d bytes, segments %v", len(truth), values.Len(), segments(t, filepath.Join(n.Data, "steady-0")))
-		for name, got := range map[string]output{"tail -f": tailed, "cat follow": steady} {
-			Until(t, name+" has read everything", func() bool { return len(got.read(t)) >= values.Len() })
-			differ(t, name, got.read(t), values.String())
-		}
-		same(t, "steady", rows(t, at("steady/0/tail.json")), truth)
-
-		end := consumedLast(t, n, "kept", keptTruth)
-		t.Logf("kept: the consumer is at offset %d, the follower at %d; segments %v", end, lastOffset(parseRows(t, kept.read(t))), segments(t, filepath.Join(n.Data, "kept-0")))
-		Until(t, "the follower of kept has read everything", func() bool { return lastOffset(parseRows(t, kept.read(t))) >= end })
-		same(t, "kept", parseRows(t, kept.read(t)), parseConsumed(t, string(keptTruth.read(t))))
-		if s := segments(t, filepath.Join(n.Data, "kept-0")); s[0] == fmt.Sprintf("%020d", 0) {
-			t.Error("nothing was deleted in kept")
-		}
-
-		end = consumedLast(t, n, "compacted", compactedTruth)
-		Until(t, "the follower of compacted has read everything", func() bool { return lastOffset(parseRows(t, compacted.read(t))) >= end })
-		// Both read while records went away, not in the same moments. Nobody may miss what is still there.
-		left := consumed(t, n.Addr, "compacted", 0)
-		superset(t, "compacted", parseRows(t, compacted.read(t)), left, parseConsumed(t, string(compactedTruth.read(t))))
-		same(t, "compacted", rows(t, at("compacted/0/tail.json")), left)
-
-		// The broker goes and comes back; whoever follows stays.
-		n.Stop(t)
-		n.Start(t)
-		Kcat(t, "after the restart\n", "-P", "-b", n.Addr, "-t", "steady", "-p", "0")
-		for _, got := range []output{tailed, steady} {
-			Until(t, "the record after the restart", func() bool { return strings.HasSuffix(string(got.read(t)), "\nafter the restart\n") })
-			if n := len(got.read(t)) - values.Len() - len("after the restart\n"); n != 0 {
-				t.Errorf("%d bytes more than were written", n)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			load := k.Command(ctx, "256m", "Load", "load", n.Addr, seconds(), "steady", "kept", "compacted", "growing")
+			var said bytes.Buffer
+			load.Stdout, load.Stderr = &said, &said
+			if err := load.Start(); err != nil {
+				t.Fatal(err)
 			}
-		}
-	})
+			watchChurn(t, k.Command(ctx, "256m", "Load", "churn", n.Addr, seconds(), "growing"), mnt)
+			if err := load.Wait(); err != nil {
+				t.Fatalf("load: %v\n%s", err, tail(said.String(), 20))
+			}
+
+			truth := consumed(t, n.Addr, "steady", 0)
+			var values strings.Builder
+			for _, r := range truth {
+				values.WriteString(*r.Value + "\n")
+			}
+			t.Logf("steady: %d records, %d bytes, segments %v", len(truth), values.Len(), segments(t, filepath.Join(n.Data, "steady-0")))
+			for name, got := range map[string]output{"tail -f": tailed, "cat follow": steady} {
+				Until(t, name+" has read everything", func() bool { return len(got.read(t)) >= values.Len() })
+				differ(t, name, got.read(t), values.String())
+			}
+			same(t, "steady", rows(t, at("steady/0/tail.json")), truth)
+
+			end := consumedLast(t, n, "kept", keptTruth)
+			t.Logf("kept: the consumer is at offset %d, the follower at %d; segments %v", end, lastOffset(parseRows(t, kept.read(t))), segments(t, filepath.Join(n.Data, "kept-0")))
+			Until(t, "the follower of kept has read everything", func() bool { return lastOffset(parseRows(t, kept.read(t))) >= end })
+			same(t, "kept", parseRows(t, kept.read(t)), parseConsumed(t, string(keptTruth.read(t))))
+			if s := segments(t, filepath.Join(n.Data, "kept-0")); s[0] == fmt.Sprintf("%020d", 0) {
+				t.Error("nothing was deleted in kept")
+			}
+
+			end = consumedLast(t, n, "compacted", compactedTruth)
+			Until(t, "the follower of compacted has read everything", func() bool { return lastOffset(parseRows(t, compacted.read(t))) >= end })
+			// Both read while records went away, not in the same moments. Nobody may miss what is still there.
+			left := consumed(t, n.Addr, "compacted", 0)
+			superset(t, "compacted", parseRows(t, compacted.read(t)), left, parseConsumed(t, string(compactedTruth.read(t))))
+			same(t, "compacted", rows(t, at("compacted/0/tail.json")), left)
+
+			// The broker goes and comes back; whoever follows stays.
+			n.Stop(t)
+			n.Start(t)
+			Kcat(t, "after the restart\n", "-P", "-b", n.Addr, "-t", "steady", "-p", "0")
+			for _, got := range []output{tailed, steady} {
+				Until(t, "the record after the restart", func() bool { return strings.HasSuffix(string(got.read(t)), "\nafter the restart\n") })
+				if n := len(got.read(t)) - values.Len() - len("after the restart\n"); n != 0 {
+					t.Errorf("%d bytes more than were written", n)
+				}
+			}
+		})
+	}
 }
 
 // watchChurn looks in the mount for what was made and deleted.

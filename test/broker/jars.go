@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -72,10 +73,10 @@ func Find(tb testing.TB, version string) *Kafka {
 	}
 	defer unlock()
 	k := &Kafka{Version: version, libs: filepath.Join(dir, "libs"), logging: filepath.Join(dir, "log4j.properties")}
-	if err := k.resolve(dir); err != nil {
+	if err := k.resolve(tb.Context(), dir); err != nil {
 		lacking(tb, "Kafka %s cannot be resolved: %v", version, err)
 	}
-	if err := k.compile(dir); err != nil {
+	if err := k.compile(tb.Context(), dir); err != nil {
 		tb.Fatal(err)
 	}
 	return k
@@ -137,7 +138,7 @@ log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
 `
 
-func (k *Kafka) resolve(dir string) error {
+func (k *Kafka) resolve(ctx context.Context, dir string) error {
 	done := filepath.Join(dir, "complete")
 	if _, err := os.Stat(done); err == nil {
 		return nil
@@ -149,7 +150,7 @@ func (k *Kafka) resolve(dir string) error {
 	if err := os.WriteFile(k.logging, []byte(logging), 0o644); err != nil {
 		return err
 	}
-	cmd := exec.Command("mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DoutputDirectory="+k.libs)
+	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DoutputDirectory="+k.libs)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("mvn: %w: %s", err, tail(string(out), 5))
 	}
@@ -159,7 +160,7 @@ func (k *Kafka) resolve(dir string) error {
 //go:embed testdata/Load.java
 var clients string
 
-func (k *Kafka) compile(dir string) error {
+func (k *Kafka) compile(ctx context.Context, dir string) error {
 	sum := sha256.Sum256([]byte(clients))
 	k.classes = filepath.Join(dir, "clients-"+hex.EncodeToString(sum[:6]))
 	if _, err := os.Stat(filepath.Join(k.classes, "Load.class")); err == nil {
@@ -169,7 +170,7 @@ func (k *Kafka) compile(dir string) error {
 	if err := os.WriteFile(src, []byte(clients), 0o644); err != nil {
 		return err
 	}
-	out, err := exec.Command("javac", "-nowarn", "-cp", k.libs+"/*", "-d", k.classes, src).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "javac", "-nowarn", "-cp", k.libs+"/*", "-d", k.classes, src).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("compile %s: %w: %s", src, err, out)
 	}

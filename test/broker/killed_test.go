@@ -74,38 +74,46 @@ func background(t *testing.T, cmd func(ctx context.Context) *exec.Cmd) (stop fun
 // TestKilledBroker kills a broker in the middle of its writes, again and again: the mount of what it left shows what the broker itself shows after its
 // recovery.
 func TestKilledBroker(t *testing.T) {
-	each(t, func(t *testing.T, k *Kafka) {
-		topics := []string{"busy", "rolling"}
-		n := k.New(t, Options{Settings: []string{"log.flush.offset.checkpoint.interval.ms=1000"}})
-		n.Start(t)
-		n.Topic(t, "busy", 1, 1)
-		n.Topic(t, "rolling", 1, 1, "segment.bytes=1048576", "index.interval.bytes=256")
-		for kill := range 3 {
-			had := size(t, n.Data)
-			stop := background(t, func(ctx context.Context) *exec.Cmd {
-				return k.Command(ctx, "256m", "Load", append([]string{"load", n.Addr, "60"}, topics...)...)
-			})
-			Until(t, "the producers produce", func() bool { return size(t, n.Data) > had+500_000 })
-			time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond)
-			n.Kill(t)
-			stop()
-
-			mnt := mounted(t, n.Data)
-			shown := map[string][]row{}
-			for _, topic := range topics {
-				shown[topic] = rows(t, filepath.Join(mnt, topic, "0/tail.json"))
-			}
-			unmount(t, mnt)
-
+	for _, version := range each(t) {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			k := Find(t, version)
+			topics := []string{"busy", "rolling"}
+			n := k.New(t, Options{Settings: []string{"log.flush.offset.checkpoint.interval.ms=1000"}})
 			n.Start(t)
-			for _, topic := range topics {
-				want := consumed(t, n.Addr, topic, 0)
-				same(t, fmt.Sprintf("%s after kill %d", topic, kill+1), shown[topic], want)
-				t.Logf("%s after kill %d: %d records", topic, kill+1, len(want))
+			n.Topic(t, "busy", 1, 1)
+			n.Topic(t, "rolling", 1, 1, "segment.bytes=1048576", "index.interval.bytes=256")
+			kills := 3
+			if k.Version != Versions()[0] {
+				kills = 2
 			}
-		}
-		n.Stop(t)
-	})
+			for kill := range kills {
+				had := size(t, n.Data)
+				stop := background(t, func(ctx context.Context) *exec.Cmd {
+					return k.Command(ctx, "256m", "Load", append([]string{"load", n.Addr, "60"}, topics...)...)
+				})
+				Until(t, "the producers produce", func() bool { return size(t, n.Data) > had+500_000 })
+				time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond)
+				n.Kill(t)
+				stop()
+
+				mnt := mounted(t, n.Data)
+				shown := map[string][]row{}
+				for _, topic := range topics {
+					shown[topic] = rows(t, filepath.Join(mnt, topic, "0/tail.json"))
+				}
+				unmount(t, mnt)
+
+				n.Start(t)
+				for _, topic := range topics {
+					want := consumed(t, n.Addr, topic, 0)
+					same(t, fmt.Sprintf("%s after kill %d", topic, kill+1), shown[topic], want)
+					t.Logf("%s after kill %d: %d records", topic, kill+1, len(want))
+				}
+			}
+			n.Stop(t)
+		})
+	}
 }
 
 // size adds up the logs of a log directory.

@@ -34,18 +34,18 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// each runs a test for every version.
-func each(t *testing.T, test func(t *testing.T, k *Kafka)) {
+// each lists the versions for a test that runs for every one of them. Tests run beside each other: brokers spend most of their time starting up and waiting.
+func each(t *testing.T) []string {
 	t.Helper()
 	Wanted(t)
-	for _, v := range Versions() {
-		t.Run(v, func(t *testing.T) { test(t, Find(t, v)) })
-	}
+	t.Parallel()
+	return Versions()
 }
 
-// newest runs a test for the first version alone: it takes long, and the other versions do the same.
-func newest(t *testing.T, test func(t *testing.T, k *Kafka)) {
+// newest finds the first version for a test that runs for that one alone: it takes long, and the other versions do the same.
+func newest(t *testing.T) *Kafka {
 	t.Helper()
 	Wanted(t)
-	test(t, Find(t, Versions()[0]))
+	t.Parallel()
+	return Find(t, Versions()[0])
 }

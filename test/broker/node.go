@@ -113,7 +113,7 @@ func (n *Node) become(tb testing.TB, name string) {
 	n.cred = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	at := *n.kafka
 	at.libs, at.logging = filepath.Join(n.Dir, "libs"), filepath.Join(n.Dir, "log4j.properties")
-	if out, err := exec.Command("cp", "-r", n.kafka.libs, n.kafka.logging, n.Dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(tb.Context(), "cp", "-r", n.kafka.libs, n.kafka.logging, n.Dir).CombinedOutput(); err != nil {
 		tb.Fatalf("copy jars: %v: %s", err, out)
 	}
 	n.kafka = &at
@@ -186,7 +186,7 @@ func (n *Node) Start(tb testing.TB) {
 		if !strings.Contains(n.Log(tb), "Kafka Server started") {
 			return false
 		}
-		c, err := net.DialTimeout("tcp", n.Addr, time.Second)
+		c, err := (&net.Dialer{Timeout: time.Second}).DialContext(tb.Context(), "tcp", n.Addr)
 		if err != nil {
 			return false
 		}

@@ -19,16 +19,16 @@ import (
 func newTopicsCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "topics",
-		Short: "List, describe, create and delete the topics of a log directory",
+		Short: "List, describe, create, delete and import the topics of a log directory",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("no verb %q: topics has list, describe, create and delete", args[0])
+				return fmt.Errorf("no verb %q: topics has list, describe, create, delete and import", args[0])
 			}
 			return c.Help()
 		},
 	}
-	c.AddCommand(newTopicsListCmd(), newTopicsDescribeCmd(), newTopicsCreateCmd(), newTopicsDeleteCmd())
+	c.AddCommand(newTopicsListCmd(), newTopicsDescribeCmd(), newTopicsCreateCmd(), newTopicsDeleteCmd(), newTopicsImportCmd())
 	return c
 }
 

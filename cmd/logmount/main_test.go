@@ -48,7 +48,7 @@ func TestBadArgumentsAreOneLine(t *testing.T) {
 		{"an empty DATA", []string{"", "mnt"}, "DATA is empty"},
 		{"an empty MNT", []string{"data", ""}, "MNT is empty"},
 		{"umount of nothing", []string{"umount"}, "logmount umount MNT"},
-		{"a verb of topics", []string{"topics", "frob"}, "topics has list, describe, create and delete"},
+		{"a verb of topics", []string{"topics", "frob"}, "topics has list, describe, create, delete and import"},
 		{"a setting without a value", []string{"topics", "create", "d", "t", "--config", "x"}, "NAME=VALUE"},
 		{"a setting twice", []string{"topics", "create", "d", "t", "--config", "x=1", "--config", "x=2"}, "given twice"},
 		{"no partitions", []string{"topics", "create", "d", "t", "--partitions", "0"}, "at least one"},

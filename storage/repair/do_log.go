@@ -110,7 +110,7 @@ func (r *run) rewrite(a *Action, f vfs.File, size int64) error {
 
 // quarantine copies a stretch into a file of its own. One that an earlier run made of the same bytes will do.
 func (r *run) quarantine(name string, f vfs.File, c Range, hash string) (string, error) {
-	to := ""
+	var to string
 	for i := 1; ; i++ {
 		to = name + "." + strconv.FormatInt(int64(c.Pos), 10)
 		if i > 1 {
@@ -296,7 +296,7 @@ func (r *run) move(group []Action) error {
 func (r *run) rebuild(ctx context.Context, group []Action) error {
 	p := &Part{}
 	*p = *group[0].part
-	fresh, err := r.disk.read([]string{p.Dir}, &Options{})
+	fresh, err := r.read([]string{p.Dir}, &Options{})
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,9 @@ func fileChanges(t tree, dir, topic string, own bool) []change {
 	add("a log twice, in the middle", func(t tree) { t[base(50)] = t[first+".log"] })
 	add("a log twice, behind", func(t tree) { t[base(1_000_000)] = t[first+".log"] })
 	add("an empty log in the way", func(t tree) { t[base(5)] = []byte{} })
-	add("garbage in the way", func(t tree) { t[base(5)] = []byte("certainly no batch of records, but long enough to be looked at for a while") })
+	add("garbage in the way", func(t tree) {
+		t[base(5)] = []byte("certainly no batch of records, but long enough to be looked at for a while")
+	})
 	add("garbage behind", func(t tree) { t[base(1_000_000)] = []byte("certainly no batch of records") })
 	add("a log under a lower name", func(t tree) { rename(t, last, fmt.Sprintf("%s/%020d", dir, 3)) })
 	add("a log under a higher name", func(t tree) { rename(t, first, fmt.Sprintf("%s/%020d", dir, 20)) })

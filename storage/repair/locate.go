@@ -11,7 +11,7 @@ import (
 // directory which somebody may have locked. A collection of rescued partitions is not.
 func Locate(fsys vfs.FS, dir string) (data string, partition []string, lock bool, err error) {
 	name := filepath.Base(dir)
-	if n, perr := state.ParseDirName(name); perr != nil || n.Kind != state.DirNormal {
+	if !partitionName(name) {
 		return dir, nil, true, nil
 	}
 	entries, err := fsys.ReadDir(dir)
@@ -36,4 +36,9 @@ func Locate(fsys vfs.FS, dir string) (data string, partition []string, lock bool
 		lock = lock || there
 	}
 	return data, []string{name}, lock, nil
+}
+
+func partitionName(name string) bool {
+	n, err := state.ParseDirName(name)
+	return err == nil && n.Kind == state.DirNormal
 }

@@ -20,18 +20,17 @@ func (d *disk) look(ctx context.Context, l *Layout, findings []inspect.Finding) 
 	offsets, epochs := map[*Part]bool{}, map[*Part]bool{}
 	for _, f := range findings {
 		p := l.part(dirOf(f.Path))
-		switch f.What {
-		case inspect.CheckpointAhead:
+		switch {
+		case in(f.What, inspect.CheckpointAhead):
 			ahead = true
-		case inspect.BatchOffset:
+		case in(f.What, inspect.BatchOffset):
 			offsets[p] = true
-		case inspect.BatchHeader, inspect.BatchRecords:
+		case in(f.What, inspect.BatchHeader, inspect.BatchRecords):
 			if err := d.lookAt(p, f); err != nil {
 				return err
 			}
-		case inspect.EpochOrder, inspect.EpochMismatch, inspect.EpochsAhead, inspect.EpochsMissing, inspect.EpochsSyntax:
+		case in(f.What, inspect.EpochOrder, inspect.EpochMismatch, inspect.EpochsAhead, inspect.EpochsMissing, inspect.EpochsSyntax):
 			epochs[p] = true
-		default:
 		}
 	}
 	for _, p := range l.Parts {
@@ -78,8 +77,11 @@ func (d *disk) lookAt(p *Part, f inspect.Finding) error {
 		b = append(b, c...)
 		return nil
 	})
-	if err != nil || record.CheckCRC(b) != nil {
-		return nil //nolint:nilerr // It is damaged.
+	if err != nil {
+		return err
+	}
+	if record.CheckCRC(b) != nil {
+		return nil
 	}
 	var r record.Reader
 	if err = r.Reset(b); err == nil {

@@ -70,14 +70,14 @@ func (x *planner) leave(f inspect.Finding, why string) {
 
 // top plans what is done about a file at the top.
 func (x *planner) top(f inspect.Finding) {
-	switch f.What {
-	case inspect.CheckpointForm:
+	switch {
+	case in(f.What, inspect.CheckpointForm):
 		if p, ok := x.l.Points[f.Path]; ok && p.Err != nil {
 			x.add(Action{Kind: FixPoints, Path: f.Path, Offset: -1, Why: f.Detail})
 			return
 		}
 		x.leave(f, "")
-	case inspect.CheckpointAhead: // planned with the partition
+	case in(f.What, inspect.CheckpointAhead): // planned with the partition
 	default:
 		x.leave(f, "")
 	}
@@ -118,14 +118,12 @@ func keys[K comparable, V any](m map[K]V) func(func(K) bool) {
 	}
 }
 
+// in reports whether a kind of finding is one of a list.
+func in(w inspect.What, list ...inspect.What) bool { return slices.Contains(list, w) }
+
 // isStretch reports whether a finding is about bytes of a log that have to go.
 func isStretch(f inspect.Finding) bool {
-	switch f.What {
-	case inspect.BatchFrame, inspect.BatchHeader, inspect.BatchCRC, inspect.BatchRecords, inspect.BatchOffset, inspect.LogZeros, inspect.TornTail:
-		return f.End > f.Pos
-	default:
-		return false
-	}
+	return f.End > f.Pos && in(f.What, inspect.BatchFrame, inspect.BatchHeader, inspect.BatchCRC, inspect.BatchRecords, inspect.BatchOffset, inspect.LogZeros, inspect.TornTail)
 }
 
 // cutter plans what is done to the logs of a partition.
@@ -153,7 +151,7 @@ func (c *cutter) stretch(f inspect.Finding) {
 		c.leave(f, why)
 		return
 	}
-	if c.p.Raft && !(last && (f.What == inspect.TornTail || f.What == inspect.LogZeros)) {
+	if torn := f.What == inspect.TornTail || f.What == inspect.LogZeros; c.p.Raft && (!last || !torn) {
 		c.leave(f, "the log of a cluster's metadata with a hole is another cluster's: copy it from another controller")
 		return
 	}

@@ -14,38 +14,38 @@ import (
 func (x *planner) file(c *cutter, f inspect.Finding) {
 	p := c.p
 	base, ext, suffix, ok := state.ParseFileName(path.Base(f.Path))
-	switch f.What {
-	case inspect.IndexMissing, inspect.IndexEntry, inspect.IndexAhead, inspect.IndexPadding, inspect.IndexLength,
+	switch {
+	case in(f.What, inspect.IndexMissing, inspect.IndexEntry, inspect.IndexAhead, inspect.IndexPadding, inspect.IndexLength,
 		inspect.TimeIndexMissing, inspect.TimeIndexEntry, inspect.TimeIndexAhead, inspect.TimeIndexPadding, inspect.TimeIndexLength, inspect.TimeIndexClosing,
-		inspect.TxnIndexSyntax, inspect.TxnIndexLength, inspect.TxnIndexMissing, inspect.TxnIndexEntry:
+		inspect.TxnIndexSyntax, inspect.TxnIndexLength, inspect.TxnIndexMissing, inspect.TxnIndexEntry):
 		c.index(base, f)
-	case inspect.SizeIndexStale, inspect.SizeIndexWrong:
+	case in(f.What, inspect.SizeIndexStale, inspect.SizeIndexWrong):
 		if p.Own {
 			c.index(base, f)
 		} else {
 			x.add(Action{Kind: Remove, Path: f.Path, Offset: -1, Why: f.Detail, part: p, base: base})
 		}
-	case inspect.FileOrphan:
+	case in(f.What, inspect.FileOrphan):
 		if ok && suffix == "" && ext != state.ExtLog && ext != state.ExtSnapshot {
 			x.add(Action{Kind: Remove, Path: f.Path, Offset: -1, Why: f.Detail, part: p, base: base})
 		}
-	case inspect.SnapshotSyntax, inspect.SnapshotMismatch, inspect.SnapshotAhead:
+	case in(f.What, inspect.SnapshotSyntax, inspect.SnapshotMismatch, inspect.SnapshotAhead):
 		x.add(Action{Kind: SetAside, Path: f.Path, Offset: -1, Why: f.Detail, part: p, base: base})
-	case inspect.SnapshotMissing:
+	case in(f.What, inspect.SnapshotMissing):
 		if f.Severity == inspect.Damage {
 			x.add(Action{Kind: NoMarker, Path: p.Dir, Offset: -1, Why: f.Detail, part: p})
 		}
-	case inspect.MetadataSyntax, inspect.TopicID:
+	case in(f.What, inspect.MetadataSyntax, inspect.TopicID):
 		if p.WantID != "" && p.WantID != p.TopicID {
 			x.add(Action{Kind: WriteID, Path: f.Path, To: p.WantID, Offset: -1, Why: f.Detail, part: p})
 			return
 		}
 		x.leave(f, "which topic id is right cannot be told from the directory")
-	case inspect.MetadataMissing:
+	case in(f.What, inspect.MetadataMissing):
 		if p.Own {
 			x.add(Action{Kind: WriteID, Path: f.Path, To: p.WantID, Offset: -1, Why: f.Detail, part: p})
 		}
-	case inspect.LogMissing:
+	case in(f.What, inspect.LogMissing):
 		if len(p.Segments) == 0 && len(p.Moving) == 0 {
 			var o storage.Offset
 			for _, name := range []string{state.RecoveryPointFile, state.LogStartFile, state.HighWatermarkFile} {
@@ -54,7 +54,7 @@ func (x *planner) file(c *cutter, f inspect.Finding) {
 			}
 			c.emptySegment(o, f.Detail)
 		}
-	case inspect.EpochOrder, inspect.EpochMismatch, inspect.EpochsAhead, inspect.EpochsMissing, inspect.EpochsSyntax:
+	case in(f.What, inspect.EpochOrder, inspect.EpochMismatch, inspect.EpochsAhead, inspect.EpochsMissing, inspect.EpochsSyntax):
 		if p.epochs == nil {
 			x.leave(f, "")
 		}

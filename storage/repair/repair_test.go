@@ -12,11 +12,6 @@ import (
 	"github.com/logmount/logmount/storage/state"
 )
 
-const (
-	seg0 = "00000000000000000000"
-	log0 = "orders-0/" + seg0 + ".log"
-)
-
 // segmentsOf returns the names of the logs of a partition, ascending.
 func segmentsOf(t tree, dir string) []string {
 	var out []string
@@ -136,8 +131,8 @@ func undone(t *testing.T, before, after tree) {
 	}
 	list := readJournal(t, after)
 	for _, e := range slices.Backward(list) {
-		switch e.Action {
-		case Cut:
+		switch {
+		case e.Action == Cut:
 			b := make([]byte, e.Length)
 			if e.Kept != "" {
 				b = after[e.Kept]
@@ -145,16 +140,16 @@ func undone(t *testing.T, before, after tree) {
 			if h := sha256.Sum256(b); hex.EncodeToString(h[:]) != e.SHA256 || int64(len(b)) != e.Length {
 				t.Errorf("%+v: %d bytes were kept, or other ones", e, len(b))
 			}
-		case SetAside:
+		case e.Action == SetAside:
 			if h := sha256.Sum256(now[e.Kept]); hex.EncodeToString(h[:]) != e.SHA256 {
 				t.Errorf("%+v: other bytes were kept", e)
 			}
 			now[e.Path] = now[e.Kept]
 			delete(now, e.Kept)
-		case SetEpoch:
+		case e.Action == SetEpoch:
 			at := e.Pos
 			copy(now[e.Path][at:at+4], before[e.Path][at:at+4])
-		case Segment:
+		case e.Action == Segment:
 			delete(now, e.Path)
 		}
 	}
@@ -288,7 +283,9 @@ func logChanges(tb testing.TB, good tree, logs []string) []change {
 	zeros("the first segment", first, 0, len(good[first]))
 	zeros("the whole last segment", last, 0, len(good[last]))
 	add("zeros behind the log", func(t tree) { t.edit(last, func(b []byte) []byte { return append(b, make([]byte, 5000)...) }) })
-	add("garbage behind the log", func(t tree) { t.edit(last, func(b []byte) []byte { return append(b, "certainly not a batch of records"...) }) })
+	add("garbage behind the log", func(t tree) {
+		t.edit(last, func(b []byte) []byte { return append(b, "certainly not a batch of records"...) })
+	})
 	add("garbage between", func(t tree) {
 		t.edit(first, func(b []byte) []byte { return slices.Insert(b, at[3], []byte("certainly no batch")...) })
 	})

@@ -1,8 +1,6 @@
 package repair
 
 import (
-	"maps"
-
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/index"
 	"github.com/logmount/logmount/storage/record"
@@ -24,8 +22,6 @@ func newTxns(entries []state.ProducerEntry) *txns {
 	}
 	return t
 }
-
-func (t *txns) clone() *txns { return &txns{open: maps.Clone(t.open)} }
 
 // batch notes a batch and appends to list the entry that it calls for. Of a control batch r has been reset to it.
 func (t *txns) batch(list []index.TxnEntry, h *record.Header, r *record.Reader) []index.TxnEntry {

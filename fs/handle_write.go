@@ -75,7 +75,6 @@ func (w *writeHandle) write(ctx context.Context, data []byte, pos int64, flags u
 		w.split.Abort()
 		return w.ended(err)
 	}
-	w.split.Commit()
 	w.end = pos + int64(len(data))
 	w.dying = false
 	if appended && flags&(syscall.O_SYNC|syscall.O_DSYNC) != 0 {
@@ -87,23 +86,45 @@ func (w *writeHandle) write(ctx context.Context, data []byte, pos int64, flags u
 // take appends the records that data completes.
 func (w *writeHandle) take(ctx context.Context, data []byte) (appended bool, err error) {
 	if w.format == format.Batch {
-		batches, err := w.split.SplitBatches(data)
-		if err != nil || len(batches) == 0 {
-			return false, err
-		}
-		return true, w.sink.appendBatches(ctx, batches)
+		return w.takeBatches(ctx, data)
 	}
 	recs, err := w.split.Split(data, w.t.now(), w.recs[:0])
-	if err != nil || len(recs) == 0 {
+	if err != nil {
 		return false, err
 	}
-	err = w.sink.append(ctx, recs)
-	clear(recs)
-	if cap(recs) > 1<<14 {
-		recs = nil
+	if len(recs) > 0 {
+		err = w.sink.append(ctx, recs)
+		appended = true
+		clear(recs)
+		if cap(recs) > 1<<14 {
+			recs = nil
+		}
+		w.recs = recs
 	}
-	w.recs = recs
-	return true, err
+	if err == nil {
+		w.split.Commit()
+	}
+	return appended, err
+}
+
+// holdBytes bounds what is kept of batches that wait for the end of their transaction; what is more is appended without knowing it.
+const holdBytes = 32 << 20
+
+// takeBatches appends the batches that data completes. Those of a transaction wait for its end: an aborted one is left out.
+func (w *writeHandle) takeBatches(ctx context.Context, data []byte) (appended bool, err error) {
+	batches, err := w.split.SplitBatches(data)
+	if err != nil {
+		return false, err
+	}
+	taken := 0
+	if len(batches) > 0 {
+		taken, err = w.sink.appendBatches(ctx, batches, w.split.PendingBytes() < holdBytes)
+		if err != nil {
+			return false, err
+		}
+	}
+	w.split.CommitBatches(taken)
+	return taken > 0, nil
 }
 
 // ended remembers an error after which the rest of a record must not become one.
@@ -130,6 +151,10 @@ func (w *writeHandle) flush(ctx context.Context, pid uint32) error {
 	}
 	w.dying = w.losesWhenKilled() && w.t.dying(pid)
 	w.t.settle.flush(&w.close)
+	if w.format == format.Batch {
+		_, err := w.split.FinalBatches()
+		return err
+	}
 	r, err := w.split.Final(w.t.now())
 	if err != nil || r == nil {
 		return err
@@ -195,6 +220,15 @@ func (w *writeHandle) finish(ctx context.Context) {
 }
 
 func (w *writeHandle) appendFinal(ctx context.Context) error {
+	if w.format == format.Batch {
+		batches, err := w.split.FinalBatches()
+		if len(batches) > 0 {
+			if _, aerr := w.sink.appendBatches(ctx, batches, false); aerr != nil {
+				return aerr
+			}
+		}
+		return err
+	}
 	r, err := w.split.Final(w.t.now())
 	if err != nil || r == nil {
 		return err

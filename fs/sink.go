@@ -12,7 +12,8 @@ import (
 type sink interface {
 	// append adds all records or none, in their order.
 	append(ctx context.Context, records []storage.Record) error
-	appendBatches(ctx context.Context, batches [][]byte) error
+	// appendBatches says how many it took; unless all, the rest are to be given again with those that follow. Without more to come it takes all.
+	appendBatches(ctx context.Context, batches [][]byte, more bool) (taken int, err error)
 	// check returns what append would, as far as that can be told.
 	check(ctx context.Context, r *storage.Record) error
 	sync(ctx context.Context) error
@@ -32,9 +33,9 @@ func (s *partSink) append(ctx context.Context, records []storage.Record) error {
 	return err
 }
 
-func (s *partSink) appendBatches(ctx context.Context, batches [][]byte) error {
-	_, err := s.p.AppendBatches(ctx, batches)
-	return err
+func (s *partSink) appendBatches(ctx context.Context, batches [][]byte, more bool) (int, error) {
+	_, taken, err := s.p.AppendBatches(ctx, batches, more)
+	return taken, err
 }
 
 func (s *partSink) check(ctx context.Context, r *storage.Record) error {
@@ -114,7 +115,9 @@ func (s *topicSink) appendTo(ctx context.Context, i int, records []storage.Recor
 	return err
 }
 
-func (s *topicSink) appendBatches(context.Context, [][]byte) error { return errNotAllowed }
+func (s *topicSink) appendBatches(context.Context, [][]byte, bool) (int, error) {
+	return 0, errNotAllowed
+}
 
 func (s *topicSink) check(ctx context.Context, r *storage.Record) error {
 	for _, p := range s.parts {

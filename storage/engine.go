@@ -47,8 +47,11 @@ type Partition interface {
 	Append(ctx context.Context, records []Record, batchBytes int) (Appended, error)
 	// AppendBatches adds whole batches of format v2, each as it would lie on disk. Base offsets and leader epochs are assigned anew, producer fields
 	// are cleared, control batches and data of aborted transactions are left out. ErrInvalidRecord where structure or checksum is wrong.
-	// All or none are added. First and Next are equal where nothing was left to add.
-	AppendBatches(ctx context.Context, batches [][]byte) (Appended, error)
+	// Either all that are taken are added or none. First and Next are equal where nothing was left to add.
+	//
+	// With more to come, batches from the first on whose transaction has not ended in any of them are not taken yet: taken says how many were, and the rest
+	// belong in front of the next call. Without, and by an engine that keeps transactions, all are.
+	AppendBatches(ctx context.Context, batches [][]byte, more bool) (a Appended, taken int, err error)
 	// CheckAppend returns the error that Append of the record would give now, as far as that can be told without writing.
 	CheckAppend(ctx context.Context, r *Record) error
 	// Sync puts everything appended before the call on stable storage. After a failure the partition is poisoned (ErrPoisoned).

@@ -13,44 +13,33 @@ const (
 	lengthOffset = 8
 )
 
-// SplitBatches returns the batches that end in p, the first of them with what was unfinished before. It believes their length fields and looks at nothing
-// else. It takes the place of Split for the format Batch; what is said there about slices and errors holds here too.
+// SplitBatches returns the batches that are complete with p, those that were kept before first. It believes their length fields and looks at nothing
+// else. It takes the place of Split for the format Batch; what is said there about slices and errors holds here too. CommitBatches belongs to it.
 func (s *Splitter) SplitBatches(p []byte) ([][]byte, error) {
 	if s.format != Batch {
 		return nil, fmt.Errorf("split %s into batches: %w", s.format, errWrongFormat)
 	}
 	s.begin()
-	out, err := s.splitBatches(p)
+	if s.n > 0 {
+		s.buf = append(s.buf[:s.n], p...)
+		p, s.joined = s.buf, true
+	}
+	out, rest, err := s.batches(p)
 	if err != nil {
 		s.Abort()
 		return nil, err
 	}
-	s.open = true
+	s.open, s.left = true, rest
+	s.whole = p
 	return out, nil
 }
 
-func (s *Splitter) splitBatches(p []byte) ([][]byte, error) {
-	var out [][]byte
-	if s.n > 0 {
-		s.buf = s.buf[:s.n]
-		if p = s.fill(p, batchPrefix); len(s.buf) < batchPrefix {
-			s.joined = true
-			return nil, nil
-		}
-		size, err := s.batchLen(s.buf)
-		if err != nil {
-			return nil, err
-		}
-		if p = s.fill(p, size); len(s.buf) < size {
-			s.joined = true
-			return nil, nil
-		}
-		out = append(out, s.buf)
-	}
+// batches returns the complete batches that p begins with, and what follows them.
+func (s *Splitter) batches(p []byte) (out [][]byte, rest []byte, err error) {
 	for len(p) >= batchPrefix {
 		size, err := s.batchLen(p)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(p) < size {
 			break
@@ -58,15 +47,40 @@ func (s *Splitter) splitBatches(p []byte) ([][]byte, error) {
 		out = append(out, p[:size:size])
 		p = p[size:]
 	}
-	s.left = p
-	return out, nil
+	return out, p, nil
 }
 
-// fill moves bytes from p to buf until buf has size bytes or p is empty, and returns the rest of p.
-func (s *Splitter) fill(p []byte, size int) []byte {
-	n := min(max(size-len(s.buf), 0), len(p))
-	s.buf = append(s.buf, p[:n]...)
-	return p[n:]
+// CommitBatches takes the last SplitBatches' request as done: the first taken of its batches were appended. The others are kept, with what follows them.
+func (s *Splitter) CommitBatches(taken int) {
+	if !s.open {
+		return
+	}
+	rest := s.whole
+	for range taken {
+		size, err := s.batchLen(rest)
+		if err != nil {
+			break // cannot be: they were found by the same lengths
+		}
+		rest = rest[size:]
+	}
+	keep := s.buf
+	if cap(keep) > keepBytes && len(rest) < cap(keep)/4 {
+		keep = nil
+	}
+	s.buf = append(keep[:0], rest...) // within buf it only moves down
+	s.n = len(s.buf)
+	s.torn = false
+	s.begin()
+}
+
+// FinalBatches returns the complete batches that were kept, and an error if what follows them is a part of one. Like Final it changes nothing.
+func (s *Splitter) FinalBatches() ([][]byte, error) {
+	s.begin()
+	out, rest, err := s.batches(s.buf[:s.n:s.n])
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%w: the last batch is not complete: %d bytes of it are there", storage.ErrInvalidRecord, len(rest))
+	}
+	return out, err
 }
 
 // batchLen returns the size of the batch that b begins with; b has at least its prefix.

@@ -30,6 +30,7 @@ type Splitter struct {
 
 	open   bool   // a Split waits for Commit or Abort
 	joined bool   // after it, buf as it is will be the unfinished record; else left
+	whole  []byte // of batches: what was looked at, the kept ones first
 	left   []byte // part of the request
 	torn   bool
 
@@ -132,7 +133,7 @@ func (s *Splitter) record(recs []storage.Record, b []byte, now int64) ([]storage
 
 // begin forgets a Split that nobody committed.
 func (s *Splitter) begin() {
-	s.open, s.joined, s.left = false, false, nil
+	s.open, s.joined, s.left, s.whole = false, false, nil, nil
 	if cap(s.text) > keepBytes {
 		s.text = nil
 	}
@@ -193,7 +194,7 @@ func (s *Splitter) Final(now int64) (*storage.Record, error) {
 	b := s.buf[:s.n:s.n]
 	switch s.format {
 	case Batch:
-		return nil, fmt.Errorf("%w: the last batch is not complete: %d bytes of it are there", storage.ErrInvalidRecord, s.n)
+		return nil, fmt.Errorf("split %s: %w", s.format, errWrongFormat)
 	case Whole:
 		return &storage.Record{Timestamp: now, Value: b}, nil
 	case Lines, NUL, KV, JSON:

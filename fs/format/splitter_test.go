@@ -305,6 +305,7 @@ func FuzzSplit(f *testing.F) {
 					for _, b := range batches {
 						out += fmt.Sprintf("%q; ", b)
 					}
+					s.CommitBatches(len(batches))
 				} else {
 					recs, err := s.Split(p, testNow, nil)
 					if err != nil {
@@ -316,6 +317,10 @@ func FuzzSplit(f *testing.F) {
 				if s.PendingBytes() > 6*limit+jsonSlack {
 					t.Errorf("keeps %d bytes", s.PendingBytes())
 				}
+			}
+			if ft == Batch {
+				_, err := s.FinalBatches()
+				return out, err
 			}
 			r, err := s.Final(testNow)
 			if err != nil {

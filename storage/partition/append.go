@@ -90,8 +90,12 @@ func (l *Log) Append(ctx context.Context, records []storage.Record, batchBytes i
 }
 
 // AppendBatches implements storage.Partition.
-func (l *Log) AppendBatches(ctx context.Context, batches [][]byte) (storage.Appended, error) {
-	return l.append(ctx, func(w *appendWork, now int64) error { return l.stageBatches(w, batches, now) })
+func (l *Log) AppendBatches(ctx context.Context, batches [][]byte, more bool) (a storage.Appended, taken int, err error) {
+	a, err = l.append(ctx, func(w *appendWork, now int64) (err error) {
+		taken, err = l.stageBatches(w, batches, more, now)
+		return err
+	})
+	return a, taken, err
 }
 
 // append stages, writes and publishes, and then tells who waits for it.
@@ -173,56 +177,64 @@ func (l *Log) tooLarge(n int64) error {
 	return fmt.Errorf("%s: %w: a batch of %d bytes, max.message.bytes is %d", l.o.TP, storage.ErrTooLarge, n, l.o.Config.MaxMessageBytes)
 }
 
-// stageBatches checks batches and takes them over with new offsets.
-func (l *Log) stageBatches(w *appendWork, batches [][]byte, now int64) error {
+// stageBatches checks batches and takes them over with new offsets; with more to come only those whose transactions have ended.
+func (l *Log) stageBatches(w *appendWork, batches [][]byte, more bool, now int64) (taken int, err error) {
 	if l.o.Exact {
-		return l.stageExact(w, batches, now)
+		return len(batches), l.stageExact(w, batches, now)
 	}
-	left, err := l.leftOut(w, batches)
+	left, open, err := l.leftOut(w, batches)
 	if err != nil {
-		return err
+		return 0, err
+	}
+	if more {
+		batches = batches[:open]
 	}
 	epoch, err := l.epochLocked()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for i, b := range batches {
 		if left[i] {
 			continue
 		}
-		if int64(len(b)) > l.o.Config.MaxMessageBytes {
-			return l.tooLarge(int64(len(b)))
-		}
-		_, sums, err := w.reader.Validate(b)
-		if err != nil {
-			return invalidBatch(i, err)
-		}
-		start := len(w.buf)
-		w.buf = append(w.buf, b...)
-		record.Rebase(w.buf[start:], w.app.Next, epoch, true)
-		h, err := record.ParseHeader(w.buf[start:])
-		if err != nil {
-			return invalidBatch(i, err)
-		}
-		if err := l.place(w, &h, len(b), segment.Sums(sums), now); err != nil {
-			return err
+		if err := l.stageBatch(w, b, epoch, now); err != nil {
+			return 0, fmt.Errorf("batch %d of the request: %w", i, err)
 		}
 	}
-	return nil
+	return len(batches), nil
+}
+
+func (l *Log) stageBatch(w *appendWork, b []byte, epoch int32, now int64) error {
+	if int64(len(b)) > l.o.Config.MaxMessageBytes {
+		return l.tooLarge(int64(len(b)))
+	}
+	_, sums, err := w.reader.Validate(b)
+	if err != nil {
+		return fmt.Errorf("%w: %w", storage.ErrInvalidRecord, err)
+	}
+	start := len(w.buf)
+	w.buf = append(w.buf, b...)
+	record.Rebase(w.buf[start:], w.app.Next, epoch, true)
+	h, err := record.ParseHeader(w.buf[start:])
+	if err != nil {
+		return fmt.Errorf("%w: %w", storage.ErrInvalidRecord, err)
+	}
+	return l.place(w, &h, len(b), segment.Sums(sums), now)
 }
 
 func invalidBatch(i int, err error) error {
 	return fmt.Errorf("batch %d of the request: %w: %w", i, storage.ErrInvalidRecord, err)
 }
 
-// leftOut tells which of the batches are left out: control batches, and the data of transactions that an ABORT among them ends.
-func (l *Log) leftOut(w *appendWork, batches [][]byte) ([]bool, error) {
-	out := make([]bool, len(batches))
+// leftOut tells which of the batches are left out, control batches and the data of transactions that an ABORT among them ends, and which is the first
+// whose transaction does not end among them.
+func (l *Log) leftOut(w *appendWork, batches [][]byte) (out []bool, open int, err error) {
+	out = make([]bool, len(batches))
 	pending := map[int64][]int{} // producer id -> data batches of its open transaction
 	for i, b := range batches {
 		h, err := record.ParseHeader(b)
 		if err != nil {
-			return nil, invalidBatch(i, err)
+			return nil, 0, invalidBatch(i, err)
 		}
 		switch {
 		case h.Attributes.Control():
@@ -232,7 +244,7 @@ func (l *Log) leftOut(w *appendWork, batches [][]byte) ([]bool, error) {
 			}
 			kind, err := controlType(&w.reader, b)
 			if err != nil {
-				return nil, invalidBatch(i, err)
+				return nil, 0, invalidBatch(i, err)
 			}
 			if kind == record.Abort {
 				for _, j := range pending[h.ProducerID] {
@@ -244,7 +256,11 @@ func (l *Log) leftOut(w *appendWork, batches [][]byte) ([]bool, error) {
 			pending[h.ProducerID] = append(pending[h.ProducerID], i)
 		}
 	}
-	return out, nil
+	open = len(batches)
+	for _, list := range pending {
+		open = min(open, list[0])
+	}
+	return out, open, nil
 }
 
 func controlType(r *record.Reader, b []byte) (record.ControlType, error) {

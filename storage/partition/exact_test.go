@@ -132,7 +132,7 @@ func TestExactEqualsBrokers(t *testing.T) {
 					if i > 0 && j == 0 {
 						l.o.Config.SegmentBytes = 1 // roll where the broker did, whatever made it
 					}
-					if _, err := l.AppendBatches(context.Background(), [][]byte{b}); err != nil {
+					if _, _, err := l.AppendBatches(context.Background(), [][]byte{b}, true); err != nil {
 						t.Fatalf("batch %d of segment %d: %v", j, i, err)
 					}
 				}
@@ -206,7 +206,7 @@ func markerBatch(tb testing.TB, base storage.Offset, pid int64, epoch int16, kin
 
 func appendBatches(tb testing.TB, l *Log, batches ...[]byte) storage.Appended {
 	tb.Helper()
-	a, err := l.AppendBatches(context.Background(), batches)
+	a, _, err := l.AppendBatches(context.Background(), batches, true)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestExactRefusesWhatStopsABroker(t *testing.T) {
 	l := d.open(t)
 	appendBatches(t, l, producedBatch(t, 0, 2, 9, 0, 0, true))
 	before := readDisk(t, d)
-	_, err := l.AppendBatches(context.Background(), [][]byte{producedBatch(t, 2, 1, 8, 0, 0, true), producedBatch(t, 3, 1, 9, 0, 2, false)})
+	_, _, err := l.AppendBatches(context.Background(), [][]byte{producedBatch(t, 2, 1, 8, 0, 0, true), producedBatch(t, 3, 1, 9, 0, 2, false)}, true)
 	if !errors.Is(err, storage.ErrInvalidRecord) {
 		t.Errorf("a plain batch within a transaction: got %v, want %v", err, storage.ErrInvalidRecord)
 	}

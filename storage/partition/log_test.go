@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/record"
 	"github.com/logmount/logmount/storage/segment"
 	"github.com/logmount/logmount/storage/state"
 	"github.com/logmount/logmount/storage/vfs"
@@ -313,5 +314,55 @@ func TestFailedSyncPoisons(t *testing.T) {
 	}
 	if err := l.Close(context.Background()); !errors.Is(err, storage.ErrPoisoned) {
 		t.Fatalf("close: %v", err)
+	}
+}
+
+// The data of a transaction waits, with what follows it, until the batches at hand tell how it ended; aborted data is left out wherever the requests were cut.
+func TestBatchesOfTransactions(t *testing.T) {
+	producer := func(h record.Header, id int64, attributes record.Attributes) record.Header {
+		h.ProducerID, h.Attributes = id, attributes
+		return h
+	}
+	data := func(id int64, value string) []byte {
+		recs := []storage.Record{{Timestamp: 1, Value: []byte(value)}}
+		attributes := record.AttrTransactional
+		if id < 0 {
+			attributes = 0
+		}
+		b, err := record.Encode(nil, producer(record.NewHeader(recs, 0), id, attributes), recs, record.None)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	end := func(id int64, kind byte) []byte {
+		recs := []storage.Record{{Timestamp: 1, Key: []byte{0, 0, 0, kind}, Value: make([]byte, 6)}}
+		b, err := record.Encode(nil, producer(record.NewHeader(recs, 0), id, record.AttrTransactional|record.AttrControl), recs, record.None)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	all := [][]byte{
+		data(-1, "plain"), data(1, "a1"), data(2, "c1"), data(-1, "plain2"), data(1, "a2"), end(2, 1), end(1, 0), data(1, "c2"), data(2, "o1"), end(1, 1), data(-1, "plain3"),
+	}
+	const want = "plain c1 plain2 c2 o1 plain3" // what was never ended was not aborted
+	for cut := range len(all) + 1 {
+		d := newDisk(t, memfs.New())
+		l := d.open(t)
+		a, taken, err := l.AppendBatches(context.Background(), all[:cut], true)
+		if err != nil || taken > cut {
+			t.Fatalf("cut %d: took %d, %v", cut, taken, err)
+		}
+		if _, n, err := l.AppendBatches(context.Background(), all[taken:], false); err != nil || n != len(all)-taken {
+			t.Fatalf("cut %d: took %d of the other %d, %v", cut, n, len(all)-taken, err)
+		}
+		var got []string
+		for _, r := range readFrom(t, snap(t, l), a.First) {
+			got = append(got, string(r.Value))
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("cut %d: got %q, want %q", cut, s, want)
+		}
 	}
 }

@@ -187,35 +187,35 @@ func cloneRecord(r *storage.Record, o storage.Offset) storage.Record {
 }
 
 // AppendBatches implements storage.Partition. The model takes each batch's records anew: what it stores is not compressed and has no gaps inside.
-func (p *memPartition) AppendBatches(ctx context.Context, batches [][]byte) (storage.Appended, error) {
+func (p *memPartition) AppendBatches(ctx context.Context, batches [][]byte, _ bool) (a storage.Appended, taken int, err error) {
 	if err := p.enter(ctx, "append"); err != nil {
-		return storage.Appended{}, err
+		return a, 0, err
 	}
 	if err := p.Writable(); err != nil {
-		return storage.Appended{}, err
+		return a, 0, err
 	}
 	var decoded [][]storage.Record
 	for _, b := range batches {
 		records, err := decodeBatch(b)
 		if err != nil {
-			return storage.Appended{}, fmt.Errorf("partition %s: %w: %w", p.tp, storage.ErrInvalidRecord, err)
+			return a, 0, fmt.Errorf("partition %s: %w: %w", p.tp, storage.ErrInvalidRecord, err)
 		}
 		if int64(len(b)) > p.config.MaxMessageBytes {
-			return storage.Appended{}, fmt.Errorf("partition %s: batch: %w", p.tp, storage.ErrTooLarge)
+			return a, 0, fmt.Errorf("partition %s: batch: %w", p.tp, storage.ErrTooLarge)
 		}
 		decoded = append(decoded, records)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.poisoned != nil {
-		return storage.Appended{}, p.poisoned
+		return a, 0, p.poisoned
 	}
 	end := p.state.Load().end
-	out := storage.Appended{First: end, Next: end}
+	a = storage.Appended{First: end, Next: end}
 	for _, records := range decoded {
-		out.Next = p.appendLocked(records, math.MaxInt).Next
+		a.Next = p.appendLocked(records, math.MaxInt).Next
 	}
-	return out, nil
+	return a, len(batches), nil
 }
 
 // CheckAppend implements storage.Partition.

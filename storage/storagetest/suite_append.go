@@ -119,7 +119,7 @@ func (t *test) appendBatches() {
 	add(ctx, t, from, 300, varied()...)
 	add(ctx, t, to, 300, value(1, "first"))
 	batches := readBatches(ctx, t, snapshot(ctx, t, from), 0)
-	a, err := to.AppendBatches(ctx, batches)
+	a, _, err := to.AppendBatches(ctx, batches, false)
 	if err != nil || a.First != 1 || a.Next != 1+storage.Offset(len(varied())) {
 		t.Fatalf("append of batches: got %v, %v", a, err)
 	}
@@ -127,17 +127,17 @@ func (t *test) appendBatches() {
 	for at := 16; at < len(batches[0]); at++ {
 		bad := bytes.Clone(batches[0])
 		bad[at] ^= 0x80
-		_, err := to.AppendBatches(ctx, [][]byte{batches[1], bad})
+		_, _, err := to.AppendBatches(ctx, [][]byte{batches[1], bad}, false)
 		wantErr(t, "a flipped bit", err, storage.ErrInvalidRecord)
 	}
 	for _, bad := range [][]byte{{}, batches[0][:60], batches[0][:len(batches[0])-1], append(bytes.Clone(batches[0]), 0)} {
-		_, err := to.AppendBatches(ctx, [][]byte{bad})
+		_, _, err := to.AppendBatches(ctx, [][]byte{bad}, false)
 		wantErr(t, "not exactly a batch", err, storage.ErrInvalidRecord)
 	}
 	if got := snapshot(ctx, t, to).End(); got != a.Next {
 		t.Errorf("end after refused batches: got %d, want %d", got, a.Next)
 	}
-	if b, err := to.AppendBatches(ctx, nil); err != nil || b.First != b.Next {
+	if b, _, err := to.AppendBatches(ctx, nil, true); err != nil || b.First != b.Next {
 		t.Errorf("no batches: got %v, %v", b, err)
 	}
 }

@@ -202,8 +202,8 @@ func (r *run) setAside(a *Action) error {
 		return err
 	}
 	r.touched = true
-	_, ext, _, _ := state.ParseFileName(baseName(a.Path))
-	if ext == state.ExtLog && !a.moving {
+	_, ext, suffix, _ := state.ParseFileName(baseName(a.Path))
+	if ext == state.ExtLog && suffix == "" && !a.moving {
 		if err := r.dropDerived(a.part, a.base); err != nil {
 			return err
 		}

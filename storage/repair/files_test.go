@@ -119,3 +119,34 @@ func TestRepairFilesOfBrokers(t *testing.T) {
 		})
 	}
 }
+
+func TestRepairEndsACompaction(t *testing.T) {
+	good := brokerTree(t, "clean-4.4.0", "clean", "compacted-0")
+	logs := segmentsOf(good, "compacted-0")
+	base := func(i int) string { return strings.TrimSuffix(logs[i], ".log") }
+	for _, c := range []change{
+		{name: "while it was written", do: func(t tree) {
+			for _, ext := range []string{".log", ".index", ".timeindex"} {
+				t[base(0)+ext+".cleaned"] = t[base(0)+ext][:len(t[base(0)+ext])/2]
+			}
+		}},
+		{name: "before it was moved", do: func(t tree) {
+			for _, ext := range []string{".log", ".index", ".timeindex"} {
+				t[base(0)+ext+".swap"] = t[base(0)+ext]
+			}
+			t[base(0)+".log"] = append(slices.Clone(t[base(0)+".log"]), "old"...)
+		}},
+		{name: "after the old one was removed", do: func(t tree) {
+			rename(t, base(0), base(0))
+			t[base(0)+".log.swap"] = t[base(0)+".log"]
+			delete(t, base(0)+".log")
+		}},
+		{name: "one of two written", do: func(t tree) {
+			t[base(1)+".log.cleaned"] = t[base(1)+".log"][:100]
+			t[base(1)+".log.swap"] = t[base(1)+".log"][:200]
+			t[base(0)+".log.swap"] = t[base(0)+".log"]
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) { repairs(t, good, c) })
+	}
+}

@@ -56,11 +56,13 @@ type Part struct {
 	Segments []SegmentFiles   // ascending
 	Moving   []storage.Offset // logs that a rename was cut short for
 	Snaps    []storage.Offset // producer snapshots
-	TopicID  string           // empty where it cannot be read
-	WantID   string           // what it should be, where the catalogue or the other partitions tell
-	Epochs   state.Epochs
-	EpochErr error // leader-epoch-checkpoint cannot be parsed
-	HasEpoch bool
+	// Compacted is what a compaction that was cut short left.
+	Compacted []Compacted
+	TopicID   string // empty where it cannot be read
+	WantID    string // what it should be, where the catalogue or the other partitions tell
+	Epochs    state.Epochs
+	EpochErr  error // leader-epoch-checkpoint cannot be parsed
+	HasEpoch  bool
 
 	settings settings
 	// What follows is found out where it is needed.
@@ -71,6 +73,15 @@ type Part struct {
 	looked  bool             // settles is known
 	keep    map[spot]string  // damaged stretches that stay, and why
 	found   int64            // interval of the indexes that are there; 0 where it was not looked for
+}
+
+// Compacted is a file that a compaction made and did not move into place.
+type Compacted struct {
+	Name string
+	Base storage.Offset
+	Log  bool
+	Swap bool           // it is complete, if no lower or equal one was still being written
+	Next storage.Offset // of a log: behind its last batch
 }
 
 // spot is where a batch starts.
@@ -233,6 +244,9 @@ func (d *disk) readPart(l *Layout, p *Part, opt *Options) error {
 			continue
 		}
 		base, ext, suffix, ok := state.ParseFileName(e.Name)
+		if ok && (suffix == state.SuffixCleaned || suffix == state.SuffixSwap) {
+			p.Compacted = append(p.Compacted, Compacted{Name: e.Name, Base: base, Log: ext == state.ExtLog, Swap: suffix == state.SuffixSwap})
+		}
 		if !ok || suffix != "" {
 			continue
 		}

@@ -35,7 +35,15 @@ func (d *disk) look(ctx context.Context, l *Layout, findings []inspect.Finding) 
 	}
 	for _, p := range l.Parts {
 		var err error
-		if ahead {
+		for i := range p.Compacted {
+			if c := &p.Compacted[i]; c.Log && c.Swap && err == nil {
+				var r *logScan
+				if r, err = d.scanFile(ctx, &scanner{}, join(p.Dir, c.Name), scanOptions{base: c.Base, next: maxOffset}); err == nil {
+					c.Next = r.next
+				}
+			}
+		}
+		if err == nil && ahead {
 			err = d.endOf(ctx, p)
 		}
 		if err == nil && !p.Raft && (offsets[p] || len(p.Moving) > 0) {

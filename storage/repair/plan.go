@@ -85,7 +85,11 @@ func (x *planner) top(f inspect.Finding) {
 
 // partition plans what is done to one partition.
 func (x *planner) partition(p *Part, list []inspect.Finding) {
-	if moves := arrange(p); len(moves) > 0 {
+	moves := p.finishCompaction()
+	if len(moves) == 0 {
+		moves = arrange(p)
+	}
+	if len(moves) > 0 {
 		x.actions = append(x.actions, moves...)
 		return // what else there is depends on it: the next round sees
 	}

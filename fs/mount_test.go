@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -426,6 +427,9 @@ func TestSilentDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Process.Kill() })
+	for !stopped(t, d.Process.Pid) { // the signal reaches one thread after the other
+		runtime.Gosched()
+	}
 	if err := Unmount(t.Context(), mnt, false); err == nil || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("umount: got %v", err)
 	}
@@ -438,6 +442,25 @@ func TestSilentDaemon(t *testing.T) {
 	if _, there := entryAt(t, mnt); there {
 		t.Error("still there")
 	}
+}
+
+// stopped reports whether each thread of a process has been stopped.
+func stopped(t *testing.T, pid int) bool {
+	t.Helper()
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(stats) == 0 {
+		t.Fatalf("process %d: %v", pid, err)
+	}
+	for _, name := range stats {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return false
+		}
+		if _, state, _ := bytes.Cut(b, []byte(") ")); len(state) == 0 || state[0] != 'T' {
+			return false
+		}
+	}
+	return true
 }
 
 func TestUnprivilegedMount(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/logmount/logmount/storage/index"
 	"github.com/logmount/logmount/storage/record"
 	"github.com/logmount/logmount/storage/state"
+	"github.com/logmount/logmount/storage/vfs"
 )
 
 // indexes holds what is known of a closed segment's offset and time index: how many entries may be used, and the entries themselves where they had to be
@@ -181,7 +182,21 @@ func (v *View) withOffsets(info *indexInfo, fn func(index.Offsets) error) error 
 		return missing(err, v.logPath())
 	}
 	defer h.Unpin()
-	return fn(index.Offsets{R: h, N: info.offsets, Base: v.Base})
+	return shorter(h, info.offsets, index.OffsetEntrySize, func(n int) error { return fn(index.Offsets{R: h, N: n, Base: v.Base}) })
+}
+
+// shorter calls fn with the number of entries that an index is known to have. Where the file turns out to be shorter it calls it again with what there is: who
+// begins to write a log of another's trims its indexes.
+func shorter(h *vfs.Handle, n int, size int64, fn func(n int) error) error {
+	err := fn(n)
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	st, serr := h.Stat()
+	if serr != nil || st.Size/size >= int64(n) {
+		return err
+	}
+	return fn(int(st.Size / size))
 }
 
 func (v *View) withTimes(info *indexInfo, fn func(index.Times) error) error {
@@ -196,7 +211,7 @@ func (v *View) withTimes(info *indexInfo, fn func(index.Times) error) error {
 		return missing(err, v.logPath())
 	}
 	defer h.Unpin()
-	return fn(index.Times{R: h, N: info.times, Base: v.Base})
+	return shorter(h, info.times, index.TimeEntrySize, func(n int) error { return fn(index.Times{R: h, N: n, Base: v.Base}) })
 }
 
 // missing turns the absence of a file that was there before into what it means: the segment has been deleted.

@@ -51,7 +51,7 @@ func (s *Segment) Scan(ctx context.Context, size storage.Pos, durable storage.Of
 				r.Bad = ce
 				return r, nil
 			}
-			r.Lost = true
+			r.Lost, r.lost = true, true
 			s.report(ce)
 			if err := w.scan.skip(ce.Pos); err != nil {
 				return nil, err
@@ -161,6 +161,7 @@ type Appender struct {
 	// firstMax is the largest timestamp of the first batch, from which segment.ms is counted; -1 where it has none.
 	firstMax int64
 	created  int64
+	lost     bool // the segment has unreadable places
 	Epochs   state.Epochs
 }
 
@@ -214,7 +215,7 @@ func (a *Appender) View() View {
 	ts, _ := a.builder.MaxTimestamp()
 	return View{Segment: a.seg, Size: a.Size, Next: a.Next, Live: &Live{
 		Offsets: offsets, Times: times, MaxTimestamp: ts,
-		Sizes: Table{Entries: a.sizes.Entries(), Total: a.sizes.Total()},
+		Sizes: Table{Entries: a.sizes.Entries(), Total: a.sizes.Total(), next: a.Next, lost: a.lost},
 	}}
 }
 
@@ -329,13 +330,13 @@ func (s *Segment) rewrite(path string, b []byte) error {
 		return err
 	}
 	defer h.Unpin()
-	if err := h.Truncate(0); err != nil {
-		return err
-	}
-	if len(b) > 0 {
+	if len(b) > 0 { // before the file is cut: a reader that has it open finds entries at all times
 		if _, err := h.WriteAt(b, 0); err != nil {
 			return err
 		}
+	}
+	if err := h.Truncate(int64(len(b))); err != nil {
+		return err
 	}
 	return h.Sync()
 }

@@ -133,20 +133,42 @@ func readCatalog(fsys vfs.FS, dir string) (*catalog, error) {
 	return c, nil
 }
 
-// writeCatalog makes c durable and then the engine's catalogue. It needs Engine.change. Where it fails the old catalogue is put back; if that cannot
-// be done either nobody knows which one the next start will find, and since it may name topics as deleted, all appends are refused.
+// writeCatalog makes c durable and then the engine's catalogue. It needs Engine.change. A failure before the file got its name leaves the old one as it
+// was. One behind that is put right by writing the old one again; if that cannot be done either, nobody knows which of the two the next start will find,
+// and topics do not change until it could be done: see settleDoubt.
 func (e *Engine) writeCatalog(c *catalog) error {
 	err := e.putCatalog(c)
 	if err == nil {
-		e.catalog = c
+		e.catalog, e.doubt = c, nil
 		return nil
 	}
-	if e.catalog != nil {
-		if again := e.putCatalog(e.catalog); again != nil {
-			e.refuse(fmt.Errorf("%w: %s may be out of date: %w", storage.ErrReadOnly, CatalogFile, again))
-		}
+	if e.catalog == nil || !errors.Is(err, vfs.ErrNotDurable) {
+		return err
+	}
+	if e.doubt = e.putCatalog(e.catalog); e.doubt != nil {
+		reason := fmt.Sprintf("topics cannot be made or deleted for now, %s may be out of date: %v", CatalogFile, e.doubt)
+		e.report(e.o.Dir, reason)
+		e.o.Log.Error("the catalogue of topics is in doubt", "dir", e.o.Dir, "err", e.doubt)
 	}
 	return err
+}
+
+// settleDoubt makes the catalogue on disk the engine's again if it may be another, and takes back a topic whose making failed. It needs Engine.change.
+func (e *Engine) settleDoubt() error {
+	if e.doubt != nil {
+		if err := e.putCatalog(e.catalog); err != nil {
+			return fmt.Errorf("%s may be out of date: %w", CatalogFile, err)
+		}
+		e.doubt = nil
+	}
+	if e.refusal() == nil {
+		refuseAll(e.doubted, nil)
+	}
+	e.doubted = nil
+	if e.halfMade != nil {
+		return e.undo(e.halfMade)
+	}
+	return nil
 }
 
 func (e *Engine) putCatalog(c *catalog) error {

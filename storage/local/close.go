@@ -25,6 +25,9 @@ func (e *Engine) Close() error {
 	inOrder := e.writable && e.refusal() == nil
 	err := e.closeLogs(inOrder)
 	if inOrder {
+		err = errors.Join(err, e.settleDoubt())
+	}
+	if inOrder {
 		err = errors.Join(err, e.saveCheckpoints())
 	}
 	err = errors.Join(err, e.files.Close())

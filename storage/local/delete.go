@@ -25,7 +25,11 @@ func (e *Engine) DeleteTopic(ctx context.Context, name string, force bool) error
 		}
 	}
 	if err := e.dropFromCatalog(name, parts); err != nil {
-		if !force && e.refusal() == nil {
+		switch {
+		case e.doubt != nil: // what was appended to it might be deleted by the next start
+			refuseAll(parts, fmt.Errorf("topic %s may have been deleted: %w", name, storage.ErrReadOnly))
+			e.doubted = parts
+		case !force && e.refusal() == nil:
 			refuseAll(parts, nil)
 		}
 		return fmt.Errorf("delete topic %s: %w", name, err)

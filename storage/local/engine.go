@@ -31,9 +31,12 @@ type Engine struct {
 	seal     maintenance
 	watched  chan struct{} // gets a token when somebody begins to wait for a log that others write
 
-	// change is held (a token is in it) by whoever makes or deletes topics or writes checkpoints, and by Close. It guards catalog.
-	change  chan struct{}
-	catalog *catalog
+	// change is held (a token is in it) by whoever makes or deletes topics or writes checkpoints, and by Close. It guards the fields below.
+	change   chan struct{}
+	catalog  *catalog
+	doubt    error     // why the catalogue on disk may be another one; nil if it is not
+	doubted  []*part   // those that it may say to be deleted: they take no appends
+	halfMade *halfMade // what could not be made and is still to be taken back
 
 	// look is held while an engine that is not writable lists the directory anew.
 	look sync.Mutex

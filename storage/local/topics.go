@@ -44,6 +44,9 @@ func (e *Engine) mayChange() error {
 	if err := e.refusal(); err != nil {
 		return fmt.Errorf("log directory %s: %w", e.o.Dir, err)
 	}
+	if err := e.settleDoubt(); err != nil {
+		return fmt.Errorf("log directory %s: %w", e.o.Dir, err)
+	}
 	if err := e.finishDeletions(); err != nil { // a name that is still taken is found out later
 		e.o.Log.Warn("removing deleted topics", "dir", e.o.Dir, "err", err)
 	}
@@ -120,26 +123,38 @@ func (e *Engine) enlarge(name string, t catalogTopic, from int32) error {
 	if err == nil {
 		return nil
 	}
-	if uerr := e.undo(before, tps); uerr != nil {
+	uerr := e.undo(&halfMade{before, tps})
+	if uerr == nil {
+		uerr = e.finishDeletions()
+	}
+	if uerr != nil {
 		e.o.Log.Warn("taking back a topic that could not be made", "topic", name, "err", uerr)
 	}
 	return err
 }
 
-// undo goes back to an earlier catalogue and removes the directories made since. What it cannot remove now is removed later.
-func (e *Engine) undo(before *catalog, tps []storage.TopicPartition) error {
-	c := before.clone()
-	for _, tp := range tps {
+// halfMade is what the making of a topic or of partitions left when it failed.
+type halfMade struct {
+	before *catalog
+	tps    []storage.TopicPartition
+}
+
+// undo goes back to an earlier catalogue, in which the directories made since are on their way out. What cannot be done now (the disk may be full) is done before the next change.
+func (e *Engine) undo(h *halfMade) error {
+	c := h.before.clone()
+	for _, tp := range h.tps {
 		d, err := e.newDeletion(tp)
 		if err != nil {
 			return err
 		}
 		c.Deleting = append(c.Deleting, d)
 	}
+	e.halfMade = h
 	if err := e.writeCatalog(c); err != nil {
 		return err
 	}
-	return e.finishDeletions()
+	e.halfMade = nil
+	return nil
 }
 
 func (e *Engine) newDeletion(tp storage.TopicPartition) (deletion, error) {

@@ -13,6 +13,9 @@ import (
 // ErrTooBig is what ReadFile returns for a file that is larger than its limit.
 var ErrTooBig = errors.New("file is too big")
 
+// ErrNotDurable is what WriteFile returns where the new file has its name but may lose it in a crash. With any other error the old file is as it was.
+var ErrNotDurable = errors.New("in place, but may not last")
+
 // TempSuffix is what WriteFile appends to a name while the file is not complete. After a crash such a file may be left and can be removed.
 const TempSuffix = ".tmp"
 
@@ -94,8 +97,8 @@ func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
 }
 
 // WriteFile puts data under name so that a crash leaves either the old file or the whole new one: it writes and syncs a sibling, renames it and syncs
-// the directory. Where that fails the sibling is removed and the old file is still there; only if the last step fails, the new one is, but may
-// not last. With an owner the file is given to it before it gets its name.
+// the directory. Where that fails the sibling is removed and the old file is still there; only if the last step fails (ErrNotDurable), the new one
+// is, but may not last. With an owner the file is given to it before it gets its name.
 func WriteFile(fsys FS, name string, data []byte, perm fs.FileMode, owner *Owner) error {
 	if err := writeFile(fsys, name, data, perm, owner); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
@@ -117,7 +120,10 @@ func writeFile(fsys FS, name string, data []byte, perm fs.FileMode, owner *Owner
 		_ = fsys.Remove(temp)
 		return err
 	}
-	return fsys.SyncDir(filepath.Dir(name))
+	if err := fsys.SyncDir(filepath.Dir(name)); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotDurable, err)
+	}
+	return nil
 }
 
 // createNew makes a file that was not there. What an earlier crash left under the name is removed rather than opened, as it might be a link.

@@ -104,7 +104,7 @@ func rename(t tree, from, to string) {
 
 func TestRepairFilesOfOurs(t *testing.T) {
 	good := ownTree()
-	for _, c := range fileChanges(good, "orders-0", "orders", true) {
+	for _, c := range some(fileChanges(good, "orders-0", "orders", true)) {
 		t.Run(c.name, func(t *testing.T) { repairs(t, good, c) })
 	}
 }
@@ -113,7 +113,7 @@ func TestRepairFilesOfBrokers(t *testing.T) {
 	for _, topic := range []string{"transactions", "compacted", "times-unordered", "start-moved"} {
 		good := brokerTree(t, "clean-4.4.0", "clean", topic+"-0")
 		t.Run(topic, func(t *testing.T) {
-			for _, c := range fileChanges(good, topic+"-0", topic, false) {
+			for _, c := range some(fileChanges(good, topic+"-0", topic, false)) {
 				t.Run(c.name, func(t *testing.T) { repairs(t, good, c) })
 			}
 		})

@@ -78,7 +78,7 @@ func TestFullDiskLeavesNoTopic(t *testing.T) {
 	e := mustOpen(t, testOptions(disk))
 	mustCreate(t, e, "orders")
 	full := false
-	disk.Hook(func(op faultfs.Op, name string) error {
+	disk.Hook(func(op faultfs.Op, _ string) error {
 		if op == faultfs.OpMkdir {
 			full = true
 		}

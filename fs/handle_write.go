@@ -180,7 +180,7 @@ func (w *writeHandle) closing() {
 // release makes the unfinished record one. There is nobody left to tell of a failure, so it is reported.
 func (w *writeHandle) release() {
 	defer w.t.settle.done(&w.close)
-	w.finish(context.Background())
+	w.finish(context.Background(), "")
 	w.t.writers.remove(w)
 	w.t.writing.Add(-1)
 	if w.node != nil {
@@ -188,8 +188,19 @@ func (w *writeHandle) release() {
 	}
 }
 
-// finish ends the handle: what is unfinished becomes a record, and nothing more is taken.
-func (w *writeHandle) finish(ctx context.Context) {
+// stop ends the handle while a program still has it open. Of a format in which half a record looks like a whole one, what is unfinished is dropped;
+// unless it is known that no more was to come: a close is waited for that is under way.
+func (w *writeHandle) stop(ctx context.Context) {
+	cut := ""
+	if w.losesWhenKilled() {
+		w.t.settle.waitFor(ctx, &w.close)
+		cut = "the mount went away while it was being written"
+	}
+	w.finish(ctx, cut)
+}
+
+// finish ends the handle: what is unfinished becomes a record, unless there is a reason to drop it, and nothing more is taken.
+func (w *writeHandle) finish(ctx context.Context, cut string) {
 	if err := w.lock(ctx); err != nil {
 		return
 	}
@@ -209,6 +220,8 @@ func (w *writeHandle) finish(ctx context.Context) {
 		reason = "a write that held more of it was refused"
 	case w.dying:
 		reason = "its writer was killed"
+	case cut != "":
+		reason = cut
 	default:
 		if err := w.appendFinal(ctx); err != nil {
 			reason = err.Error()

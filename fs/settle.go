@@ -148,6 +148,25 @@ func (t *settleTable) wait(ctx context.Context, tp storage.TopicPartition) error
 	return nil
 }
 
+// waitFor returns when it is known whether the FLUSH that a handle had last was that of its last close, and if it was, when the handle is done.
+func (t *settleTable) waitFor(ctx context.Context, c *closing) {
+	if ch := t.changing(c); ch != nil {
+		select {
+		case <-ch:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (t *settleTable) changing(c *closing) <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.state == settled {
+		return nil
+	}
+	return c.changed
+}
+
 // pending returns what there is to wait for.
 func (t *settleTable) pending(tp storage.TopicPartition) []<-chan struct{} {
 	t.mu.Lock()

@@ -103,7 +103,7 @@ func NewTree(e storage.Engine, o Options) *Tree {
 func (t *Tree) Raw() fuse.RawFileSystem { return t.raw }
 
 // Shutdown ends the use of the tree: new opens and writes are refused, followers get end of file, and the unfinished lines of writers that are still open
-// become records. It may be called more than once. The engine is not closed.
+// become records; what is unfinished of .json, .batch and .whole is dropped and reported, as it may be half of one. It may be called more than once. The engine is not closed.
 func (t *Tree) Shutdown(ctx context.Context) {
 	t.stopOnce.Do(func() {
 		t.stopping.Store(true)
@@ -111,7 +111,7 @@ func (t *Tree) Shutdown(ctx context.Context) {
 		t.locks.close()
 	})
 	for _, w := range t.writers.list() {
-		w.finish(ctx)
+		w.stop(ctx)
 	}
 }
 

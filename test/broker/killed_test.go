@@ -103,6 +103,7 @@ func TestKilledBroker(t *testing.T) {
 					shown[topic] = rows(t, filepath.Join(mnt, topic, "0/tail.json"))
 				}
 				unmount(t, mnt)
+				does(t, "verify", n.Data) // what a kill leaves is no damage
 
 				n.Start(t)
 				for _, topic := range topics {

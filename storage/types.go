@@ -128,7 +128,7 @@ type Report struct {
 type EngineInfo struct {
 	Data     string // what was opened, an absolute path for a directory; several are joined with commas
 	Dirs     []string
-	Writable bool   // topics can be created
+	Writable bool   // something can be changed
 	Reason   string // why not
 	UID, GID uint32
 	Mode     uint32 // permission bits of directories

@@ -25,11 +25,12 @@ import (
 //	60   4  CRC field of the last batch covered
 //	64  24  visible data records, key bytes and value bytes of all batches covered
 //	88   8  largest timestamp of a visible record, or -1
-//	96      entries of 32 bytes: relative offset (4), position (4), records, key bytes and value bytes before it (8 each)
+//	96   8  modification time of the log, in nanoseconds since the Unix epoch
+//	104     entries of 32 bytes: relative offset (4), position (4), records, key bytes and value bytes before it (8 each)
 
 const (
 	// SizeHeaderSize is the size of the header of a size index.
-	SizeHeaderSize = 96
+	SizeHeaderSize = 104
 	// SizeEntrySize is the size of an entry of a size index.
 	SizeEntrySize = 32
 
@@ -41,8 +42,8 @@ var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
-// SizeHeader says which log a size index belongs to and what it adds up to. A log that was replaced or went on is told by its length, and by position and
-// checksum of the first and last batch.
+// SizeHeader says which log a size index belongs to and what it adds up to. A log that was replaced or went on is told by its length, by position and
+// checksum of the first and last batch, and by its modification time.
 type SizeHeader struct {
 	Base         storage.Offset // base offset of the segment
 	NextOffset   storage.Offset // one above the last offset of the last batch covered
@@ -53,6 +54,7 @@ type SizeHeader struct {
 	LastCRC      uint32         // CRC field of the last one
 	Total        Sums           // of all batches covered
 	MaxTimestamp int64          // largest of the visible records, or storage.NoTimestamp
+	Modified     int64          // modification time of the log, in nanoseconds since the Unix epoch
 	N            int            // number of entries
 }
 
@@ -82,7 +84,8 @@ func EncodeSizes(h SizeHeader, entries []SizeEntry) []byte {
 	w = binary.BigEndian.AppendUint32(w, h.FirstCRC)
 	w = binary.BigEndian.AppendUint32(w, h.LastCRC)
 	w = appendSums(w, h.Total)
-	binary.BigEndian.AppendUint64(w, uint64(h.MaxTimestamp))
+	w = binary.BigEndian.AppendUint64(w, uint64(h.MaxTimestamp))
+	binary.BigEndian.AppendUint64(w, uint64(h.Modified))
 	binary.BigEndian.PutUint32(b[8:], crc32.Checksum(b[12:], castagnoli))
 	return b
 }
@@ -126,6 +129,7 @@ func DecodeSizeHeader(b []byte, base storage.Offset) (SizeHeader, error) {
 		LastCRC:      binary.BigEndian.Uint32(b[60:]),
 		Total:        decodeSums(b[64:]),
 		MaxTimestamp: i64(b[88:]),
+		Modified:     i64(b[96:]),
 	}
 	switch {
 	case h.Base != base:

@@ -210,21 +210,24 @@ func (l *Log) stageBatch(w *appendWork, b []byte, epoch int32, now int64) error 
 	}
 	_, sums, err := w.reader.Validate(b)
 	if err != nil {
-		return fmt.Errorf("%w: %w", storage.ErrInvalidRecord, err)
+		return invalid(err)
 	}
 	start := len(w.buf)
 	w.buf = append(w.buf, b...)
 	record.Rebase(w.buf[start:], w.app.Next, epoch, true)
 	h, err := record.ParseHeader(w.buf[start:])
 	if err != nil {
-		return fmt.Errorf("%w: %w", storage.ErrInvalidRecord, err)
+		return invalid(err)
 	}
 	return l.place(w, &h, len(b), segment.Sums(sums), now)
 }
 
 func invalidBatch(i int, err error) error {
-	return fmt.Errorf("batch %d of the request: %w: %w", i, storage.ErrInvalidRecord, err)
+	return fmt.Errorf("batch %d of the request: %w", i, invalid(err))
 }
+
+// invalid says what is wrong with bytes that were given. It does not wrap the decoder's error: nothing on disk is damaged.
+func invalid(err error) error { return fmt.Errorf("%w: %s", storage.ErrInvalidRecord, err.Error()) }
 
 // leftOut tells which of the batches are left out, control batches and the data of transactions that an ABORT among them ends, and which is the first
 // whose transaction does not end among them.

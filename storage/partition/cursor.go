@@ -43,7 +43,7 @@ func (c *cursor) Advance(s storage.Snapshot) {
 // Next implements storage.Cursor.
 func (c *cursor) Next(ctx context.Context) (*storage.Record, error) {
 	for {
-		if err := c.enter(ctx); err != nil {
+		if err := c.enter(); err != nil {
 			return nil, err
 		}
 		rec, err := c.r.Next()
@@ -56,13 +56,16 @@ func (c *cursor) Next(ctx context.Context) (*storage.Record, error) {
 		if err := c.leave(); err != nil {
 			return nil, err
 		}
+		if ctx.Err() != nil { // between segments: one may have nothing to show
+			return nil, context.Cause(ctx)
+		}
 	}
 }
 
 // NextBatch implements storage.Cursor.
 func (c *cursor) NextBatch(ctx context.Context) ([]byte, error) {
 	for {
-		if err := c.enter(ctx); err != nil {
+		if err := c.enter(); err != nil {
 			return nil, err
 		}
 		b, err := c.r.NextBatch()
@@ -75,16 +78,16 @@ func (c *cursor) NextBatch(ctx context.Context) ([]byte, error) {
 		if err := c.leave(); err != nil {
 			return nil, err
 		}
+		if ctx.Err() != nil { // between segments: one may have nothing to show
+			return nil, context.Cause(ctx)
+		}
 	}
 }
 
 // enter opens the segment where the cursor stands.
-func (c *cursor) enter(ctx context.Context) error {
+func (c *cursor) enter() error {
 	if c.open {
 		return nil
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
 	}
 	if first := c.snap.at(0).Base; c.from < first {
 		return fmt.Errorf("%s: offset %d: %w: the log starts at %d", c.snap.log.o.TP, c.from, storage.ErrOffsetGone, first)

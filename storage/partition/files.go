@@ -23,13 +23,7 @@ func (l *Log) Files(_ context.Context) ([]storage.FileInfo, error) {
 	var out []storage.FileInfo
 	for _, e := range entries {
 		st, err := l.env.FS.Stat(l.path(e.Name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if st.Mode.IsRegular() {
+		if err == nil && st.Mode.IsRegular() { // a link to nowhere is not a reason to show nothing
 			out = append(out, l.fileInfo(e.Name, st))
 		}
 	}

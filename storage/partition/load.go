@@ -23,6 +23,7 @@ type found struct {
 	modified int64 // milliseconds
 	ino      uint64
 	info     vfs.FileInfo
+	bad      bool // it cannot be read at all
 }
 
 // load lists the directory and publishes the first snapshot.
@@ -64,9 +65,6 @@ func (l *Log) listed(ctx context.Context, entries []vfs.DirEntry) ([]found, erro
 		if err != nil {
 			return nil, err
 		}
-		if f.info.IsDir() {
-			continue
-		}
 		out = append(out, f)
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].seg.Base < out[j].seg.Base })
@@ -76,13 +74,45 @@ func (l *Log) listed(ctx context.Context, entries []vfs.DirEntry) ([]found, erro
 // find looks at the log of a segment.
 func (l *Log) find(seg *segment.Segment) (found, error) {
 	st, err := l.env.FS.Stat(seg.Path())
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return found{}, err
 	}
-	if st.Size > 1<<31-1 && !st.IsDir() {
-		return found{}, &storage.CorruptError{Path: seg.Path(), Offset: seg.Base, Reason: fmt.Sprintf("a segment of %d bytes is larger than 2 GiB", st.Size)}
+	f := found{seg: seg, size: storage.Pos(st.Size), modified: st.Modified / 1e6, ino: st.Ino, info: st}
+	why := ""
+	switch {
+	case err != nil:
+		why = err.Error()
+	case !st.Mode.IsRegular():
+		why = seg.Path() + ": not a regular file"
+	case st.Size > maxSegment:
+		why = fmt.Sprintf("%s: %d bytes, more than a segment can have: what lies behind 2 GiB is not looked at", seg.Path(), st.Size)
+		f.size = maxSegment
 	}
-	return found{seg: seg, size: storage.Pos(st.Size), modified: st.Modified / 1e6, ino: st.Ino, info: st}, nil
+	switch {
+	case why == "":
+	case l.o.Writable:
+		return found{}, &storage.CorruptError{Path: seg.Path(), Offset: seg.Base, Reason: why, Err: err}
+	case st.Mode.IsRegular():
+		l.tell(why)
+	default:
+		l.tell(why)
+		f.size, f.bad = 1, true // whoever comes to it gets an error, the segments beside it can be read
+	}
+	return f, nil
+}
+
+// maxSegment is the largest size of a segment's log.
+const maxSegment = 1<<31 - 1
+
+// tell reports something once.
+func (l *Log) tell(why string) {
+	if l.told == nil {
+		l.told = map[string]bool{}
+	}
+	if !l.told[why] && len(l.told) < 1000 {
+		l.told[why] = true
+		l.report(l.o.Dir, why)
+	}
 }
 
 // swapped is what a compaction that was cut short leaves to be put in: complete segments, and the range of base offsets that they replace.
@@ -161,12 +191,9 @@ func (l *Log) showAll(ctx context.Context, list []found) error {
 		return l.publish(ctx, s)
 	}
 	last := list[len(list)-1]
-	v, err := last.seg.Tail(ctx, last.size)
+	v, err := l.tail(ctx, &last)
 	if err != nil {
 		return err
-	}
-	if v.Size < last.size && !l.o.Clean {
-		l.recovered = fmt.Sprintf("%s holds no whole batch from position %d on: shown up to there", last.seg.Path(), v.Size)
 	}
 	s.closed, s.active, s.modified = closedViews(list), v, last.modified
 	s.end = max(v.Next, l.logStart())
@@ -176,6 +203,29 @@ func (l *Log) showAll(ctx context.Context, list []found) error {
 		return err
 	}
 	return l.publish(ctx, s)
+}
+
+// tail finds the end of the last segment. Where the log was closed in order its end is known: what cannot be read before that is damage, and shown as such.
+func (l *Log) tail(ctx context.Context, f *found) (segment.View, error) {
+	if f.bad {
+		return segment.View{Segment: f.seg, Next: f.seg.Base, Tail: true}, nil
+	}
+	v, err := f.seg.Tail(ctx, f.size)
+	if err != nil {
+		return v, err
+	}
+	known := l.o.RecoveryPoint
+	switch {
+	case v.Next >= known && v.Size == f.size:
+	case v.Next < known:
+		l.tell(fmt.Sprintf("%s: the log ends at offset %d, but was on stable storage up to %d", f.seg.Path(), v.Next, known))
+		if l.o.Clean && known-f.seg.Base < maxSegment {
+			v.Size, v.Next = f.size, known
+		}
+	case !l.o.Clean:
+		l.recovered = fmt.Sprintf("%s holds no whole batch from position %d on: shown up to there", f.seg.Path(), v.Size)
+	}
+	return v, nil
 }
 
 // closedViews returns the views of all segments but the last: each ends where the next one starts.
@@ -241,19 +291,20 @@ func (l *Log) loadWritable(ctx context.Context, list []found) error {
 		return err
 	}
 	s := &snapshot{log: l, closed: closedViews(list), active: app.View(), start: max(l.o.LogStart, list[0].seg.Base), end: app.Next, modified: last.modified}
-	if s.start > s.end { // the checkpoint is ahead of a log that lost its end
-		return l.skipTo(ctx, s)
+	if lost := max(s.start, l.o.RecoveryPoint); lost > s.end { // the checkpoints are ahead of a log that lost its end
+		l.note(fmt.Sprintf("the log ended at offset %d, but was on stable storage up to %d: what was between is gone, the log goes on behind it", s.end, lost))
+		return l.skipTo(ctx, s, lost)
 	}
 	l.syncer.set(s.end)
 	return l.publishWritten(ctx, s)
 }
 
-// skipTo gives a log whose start lies above its end a new active segment there, so that no offset is given twice.
-func (l *Log) skipTo(ctx context.Context, s *snapshot) error {
+// skipTo gives a log that lost its end a new active segment at next, so that no offset is given twice.
+func (l *Log) skipTo(ctx context.Context, s *snapshot, next storage.Offset) error {
 	if err := l.closeSegment(&l.active); err != nil {
 		return err
 	}
-	seg := l.newSegment(s.start)
+	seg := l.newSegment(next)
 	if err := seg.Create(l.owner); err != nil {
 		return err
 	}
@@ -261,10 +312,10 @@ func (l *Log) skipTo(ctx context.Context, s *snapshot) error {
 		return err
 	}
 	old := s.active
-	old.Next, old.Live = s.start, nil
+	old.Next, old.Live = next, nil
 	l.active = seg.NewAppender(l.env.Now().UnixMilli())
 	s.closed = append(s.closed, &old)
-	s.active, s.end = l.active.View(), s.start
+	s.active, s.end = l.active.View(), next
 	l.syncer.set(s.end)
 	return l.publishWritten(ctx, s)
 }

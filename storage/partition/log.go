@@ -86,7 +86,8 @@ type Log struct {
 	foreign   *foreign   // of a log that is another's and may be written here
 	producers *producers // nil where none are kept; guarded by mu
 
-	recovered string // what recovery found and did; set at Open
+	recovered string          // what recovery found and did; set at Open
+	told      map[string]bool // what was reported of the directory; used while it is listed
 }
 
 // closedSegment is a segment that was rolled and is not on stable storage yet.
@@ -140,9 +141,6 @@ func (l *Log) report(path, reason string) {
 
 // Snapshot implements storage.Partition.
 func (l *Log) Snapshot(ctx context.Context) (storage.Snapshot, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	if l.Followed() {
 		if err := l.Look(ctx); err != nil {
 			return nil, err

@@ -97,7 +97,7 @@ func (l *Log) look(ctx context.Context) error {
 			return l.grow(ctx, file)
 		}
 	}
-	list, err := l.listStable(ctx)
+	list, err := l.listStable(ctx, now.Sub(time.Unix(0, dir.Modified)) > settled)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,8 @@ func (l *Log) logStart() storage.Offset {
 
 // listStable lists the directory. One that looks as if a compaction were being swapped in is looked at again until it does not; if it stays like that,
 // somebody was killed there, and the view is that of the log as its owner would load it.
-func (l *Log) listStable(ctx context.Context) ([]found, error) {
+// One that has not changed for a while is what it is.
+func (l *Log) listStable(ctx context.Context, quiet bool) ([]found, error) {
 	for waited := time.Duration(0); ; waited += swapStep {
 		entries, err := l.env.FS.ReadDir(l.o.Dir)
 		if err != nil {
@@ -136,7 +137,7 @@ func (l *Log) listStable(ctx context.Context) ([]found, error) {
 		if unstable(entries) {
 			key = entriesKey(entries)
 		}
-		if key == l.observer.swapped || key == "" || waited >= swapWait || l.env.Sleep == nil {
+		if quiet || key == l.observer.swapped || key == "" || waited >= swapWait || l.env.Sleep == nil {
 			l.observer.swapped = key
 			return l.listed(ctx, entries)
 		}
@@ -213,7 +214,7 @@ func (l *Log) relist(ctx context.Context, list []found) error {
 		}
 		return l.grow(ctx, last.info)
 	}
-	v, err := last.seg.Tail(ctx, last.size)
+	v, err := l.tail(ctx, last)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,9 @@ import (
 // Sums are what a linear measure is computed from.
 type Sums = index.Sums
 
+// glanceBytes is how much of a log is read at most to answer what shall not take time, in a measure that needs each record.
+const glanceBytes = 64 << 10
+
 // directBytes is how much of a log is summed up directly rather than by building the sums of the whole segment.
 const directBytes = 4 << 20
 
@@ -63,6 +66,15 @@ func (v *View) ExtentNow(m *storage.Measure, from, to storage.Offset) (int64, bo
 		return n, err == nil
 	}
 	t := v.table(m)
+	if t == nil && m.Size != nil && v.behind(m) > glanceBytes {
+		return 0, false
+	}
+	if t == nil && m.Size != nil {
+		var err error
+		if t, err = v.Table(context.Background(), m); err != nil {
+			return 0, false
+		}
+	}
 	if t == nil {
 		n, ok, err := v.direct(context.Background(), m, from, to)
 		return n, ok && err == nil
@@ -75,7 +87,7 @@ func (v *View) ExtentNow(m *storage.Measure, from, to storage.Offset) (int64, bo
 func (v *View) between(ctx context.Context, t *Table, m *storage.Measure, from, to storage.Offset) (int64, error) {
 	lo, hi := int64(0), apply(m, t.Total)
 	var err error
-	if to < v.Next {
+	if to < v.Next || t.next > v.Next { // the next segment may begin inside this one: what it holds is shown from there
 		if hi, err = v.before(ctx, t, m, to); err != nil {
 			return 0, err
 		}

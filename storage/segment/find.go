@@ -55,7 +55,7 @@ func (v *View) FindTime(ctx context.Context, ts int64, from storage.Offset) (sto
 			return nil //nolint:nilerr // Unreadable: a Reader says so when it gets there.
 		}
 		return w.eachRecord(b, func(r *storage.Record) error {
-			if r.Offset >= from && r.Timestamp >= ts {
+			if r.Offset >= from && r.Offset < v.Next && r.Timestamp >= ts {
 				found = r.Offset
 				return errStop
 			}
@@ -113,8 +113,12 @@ func (v *View) FindLast(ctx context.Context, n int64, from storage.Offset) (o st
 			if w.scan.Pos >= end {
 				return errStop
 			}
-			if w.shows() && h.LastOffset() >= from && h.Count != 0 {
-				batches = append(batches, lastBatch{at: w.scan.Pos, base: h.BaseOffset, count: int64(h.Count)})
+			if w.shows() && h.LastOffset() >= from && h.BaseOffset < v.Next && h.Count != 0 {
+				b := lastBatch{at: w.scan.Pos, base: h.BaseOffset, count: int64(h.Count)}
+				if h.LastOffset() >= v.Next {
+					b.count = -1 // only a part of it is shown
+				}
+				batches = append(batches, b)
 			}
 			return nil
 		})
@@ -157,7 +161,7 @@ func (v *View) fromBatch(ctx context.Context, b lastBatch, n int64, from storage
 			return errStop
 		}
 		_ = w.eachRecord(batch, func(r *storage.Record) error {
-			if r.Offset >= from {
+			if r.Offset >= from && r.Offset < v.Next {
 				offsets = append(offsets, r.Offset)
 			}
 			return nil

@@ -96,6 +96,11 @@ func (r *Reader) Next() (*storage.Record, error) {
 				if r.out.Offset < r.from {
 					continue
 				}
+				if r.out.Offset >= r.view.Next { // the next segment begins inside this one
+					r.batch = false
+					r.scan.next = r.scan.end
+					return nil, io.EOF
+				}
 				r.from = r.out.Offset + 1
 				return &r.out, nil
 			}

@@ -17,7 +17,7 @@ import (
 const minSizeInterval = 1 << 10
 
 // maxSizesBytes bounds what is read as a size index: a segment of 2 GiB with an entry every KiB.
-const maxSizesBytes = 96 + 32<<21
+const maxSizesBytes = index.SizeHeaderSize + index.SizeEntrySize<<21
 
 // sizeFile is a size index that was found good.
 type sizeFile struct {
@@ -29,6 +29,7 @@ type sizeFile struct {
 type sizeEdges struct {
 	header index.SizeHeader
 	any    bool
+	lost   bool // something could not be read: the sums are not those of the whole log
 }
 
 func (e *sizeEdges) add(h *record.Header, pos storage.Pos) {
@@ -82,6 +83,9 @@ func (v *View) fits(h *index.SizeHeader) bool {
 		return false
 	}
 	defer f.Unpin()
+	if st, err := f.Stat(); err != nil || st.Modified != h.Modified {
+		return false
+	}
 	first, ok := v.headerAt(f, h.FirstPos)
 	if !ok || first.CRC != h.FirstCRC {
 		return false
@@ -96,14 +100,18 @@ func (v *View) loadSizes() (*Table, error) {
 	if whole == nil || err != nil {
 		return nil, err
 	}
-	return &Table{Total: h.Total, file: &sizeFile{path: v.sizesPath(), header: h}}, nil
+	return &Table{Total: h.Total, next: h.NextOffset, file: &sizeFile{path: v.sizesPath(), header: h}}, nil
 }
 
 // buildSizes sums up the whole segment and keeps the result in a file where one may be written.
 func (v *View) buildSizes(ctx context.Context) (*Table, error) {
 	b := index.SizeBuilder{Interval: max(v.interval, minSizeInterval)}
 	var edges sizeEdges
-	err := v.walk(ctx, 0, v.Base, nil, func(w *batchWalk, batch []byte) error {
+	lost := func(*storage.CorruptError) error {
+		edges.lost = true
+		return nil
+	}
+	err := v.walk(ctx, 0, v.Base, lost, func(w *batchWalk, batch []byte) error {
 		b.Add(w.scan.Header.BaseOffset, w.scan.Pos, w.sums(batch))
 		edges.add(&w.scan.Header, w.scan.Pos)
 		return nil
@@ -111,7 +119,7 @@ func (v *View) buildSizes(ctx context.Context) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{Entries: b.Entries(), Total: b.Total()}
+	t := &Table{Entries: b.Entries(), Total: b.Total(), next: max(edges.header.NextOffset, v.Base)}
 	v.saveSizes(t, &edges)
 	return t, nil
 }
@@ -120,17 +128,18 @@ func (v *View) buildSizes(ctx context.Context) (*Table, error) {
 // the file is derived, nothing is lost with it.
 func (v *View) saveSizes(t *Table, edges *sizeEdges) {
 	path := v.sizesPath()
-	if path == "" || !edges.any {
+	if path == "" || !edges.any || edges.lost {
 		return
 	}
+	st, err := v.env.FS.Stat(v.logPath())
+	if err != nil {
+		return
+	}
+	edges.header.Modified = st.Modified
 	edges.header.Base, edges.header.LogSize, edges.header.Total = v.Base, int64(v.Size), t.Total
 	b := index.EncodeSizes(edges.header, t.Entries)
 	var owner *vfs.Owner // nil in the cache directory
 	if v.own {
-		st, err := v.env.FS.Stat(v.logPath())
-		if err != nil {
-			return
-		}
 		o := vfs.OwnerOf(st)
 		owner = &o
 	} else if err := vfs.MkdirAll(v.env.FS, filepath.Dir(path), 0o700); err != nil {
@@ -147,14 +156,14 @@ func (v *View) saveSizes(t *Table, edges *sizeEdges) {
 		v.env.Log.Warn("size index not kept", "path", path, "err", err)
 		return
 	}
-	*t = Table{Total: t.Total, file: &sizeFile{path: path, header: h}}
+	*t = Table{Total: t.Total, next: h.NextOffset, file: &sizeFile{path: path, header: h}}
 }
 
 // SaveSizes writes the size index of a segment that is not appended to any more, from what is in memory.
 func (v *View) SaveSizes(ctx context.Context) error {
 	m := &storage.Measure{}
 	known := v.table(m)
-	if v.Empty() || v.Hidden != nil || known == nil || known.file != nil {
+	if v.Empty() || v.Hidden != nil || known == nil || known.file != nil || known.lost {
 		return nil
 	}
 	t := *known

@@ -18,7 +18,9 @@ const measuredInterval = 64 << 10
 type Table struct {
 	Entries index.SizeEntries // in memory
 	Total   Sums
-	file    *sizeFile // where the entries are instead
+	next    storage.Offset // one above the last offset that is counted
+	lost    bool           // unreadable places were passed over
+	file    *sizeFile      // where the entries are instead
 }
 
 func apply(m *storage.Measure, s Sums) int64 {
@@ -97,6 +99,16 @@ func (v *View) table(m *storage.Measure) *Table {
 	return nil
 }
 
+// behind returns how many bytes of log the table of a measure lacks.
+func (v *View) behind(m *storage.Measure) storage.Pos {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if x := v.sums.measured[key(m)]; x != nil {
+		return v.Size - min(x.upTo, v.Size)
+	}
+	return v.Size
+}
+
 // Sized reports whether byte positions can be found without scanning the segment.
 func (v *View) Sized() bool { return v.Live != nil || v.table(&storage.Measure{}) != nil }
 
@@ -153,7 +165,11 @@ func (v *View) measure(ctx context.Context, m *storage.Measure) (*Table, error) 
 	if n := len(next.table.Entries); n > 0 {
 		last = next.table.Entries[n-1].Pos
 	}
-	err := v.walk(ctx, next.upTo, next.low, nil, func(w *batchWalk, b []byte) error {
+	lost := func(*storage.CorruptError) error {
+		next.table.lost = true
+		return nil
+	}
+	err := v.walk(ctx, next.upTo, next.low, lost, func(w *batchWalk, b []byte) error {
 		h := &w.scan.Header
 		if w.scan.Pos-last >= interval {
 			next.table.Entries = append(next.table.Entries, index.SizeEntry{Offset: h.BaseOffset, Pos: w.scan.Pos, Before: next.table.Total})
@@ -161,6 +177,7 @@ func (v *View) measure(ctx context.Context, m *storage.Measure) (*Table, error) 
 		}
 		next.table.Total = next.table.Total.Plus(w.amount(m, b))
 		next.low = h.NextOffset()
+		next.table.next = next.low
 		return nil
 	})
 	if err != nil {
@@ -191,7 +208,7 @@ func (v *View) seed(m *storage.Measure) *measured {
 	if err != nil {
 		return x
 	}
-	return &measured{table: Table{Entries: entries, Total: h.Total}, upTo: storage.Pos(h.LogSize), low: h.NextOffset}
+	return &measured{table: Table{Entries: entries, Total: h.Total, next: h.NextOffset}, upTo: storage.Pos(h.LogSize), low: h.NextOffset}
 }
 
 // amount is what a batch adds to the table of a measure.
@@ -213,6 +230,7 @@ func (x *measured) upToView(ctx context.Context, v *View, m *storage.Measure) (*
 	t.Total = from.Before
 	err := v.walk(ctx, from.Pos, from.Offset, nil, func(w *batchWalk, b []byte) error {
 		t.Total = t.Total.Plus(w.amount(m, b))
+		t.next = w.scan.Header.NextOffset()
 		return nil
 	})
 	return t, err

@@ -58,7 +58,7 @@ func TestEachCallFails(t *testing.T) {
 			closed := l.Close(context.Background())
 			done := ff.Calls() <= i
 			ff.Reset()
-			if got := len(readFrom(t, snap(t, l), 0+l.snap.Load().at(0).Base)) + int(l.snap.Load().at(0).Base); got != acked {
+			if got := len(readFrom(t, l.snap.Load(), l.snap.Load().at(0).Base)) + int(l.snap.Load().at(0).Base); got != acked {
 				t.Fatalf("%s %d: %d records before reopening, want %d (%v)", mode, i, got, acked, ff.Log())
 			}
 			d.o.RecoveryPoint = l.RecoveryPoint()

@@ -199,7 +199,7 @@ func (l *Log) showAll(ctx context.Context, list []found) error {
 	s.end = max(v.Next, l.logStart())
 	s.start = max(l.logStart(), list[0].seg.Base)
 	o.file, o.indexed = last.info, v.Size
-	if err := l.leaveTrail(s); err != nil {
+	if err := l.leaveTrail(ctx, s); err != nil {
 		return err
 	}
 	return l.publish(ctx, s)

@@ -230,7 +230,7 @@ func (l *Log) relist(ctx context.Context, list []found) error {
 	n.modified = last.modified
 	o.remember(list)
 	o.file, o.trail, o.indexed = last.info, nil, v.Size
-	if err := l.leaveTrail(&n); err != nil {
+	if err := l.leaveTrail(ctx, &n); err != nil {
 		return err
 	}
 	return l.publish(ctx, &n)
@@ -304,12 +304,9 @@ func (l *Log) grow(ctx context.Context, file vfs.FileInfo) error {
 	return l.publish(ctx, &n)
 }
 
-// leaveTrail remembers the last batch of a snapshot.
-func (l *Log) leaveTrail(s *snapshot) error {
-	b, ok, err := s.active.Last()
-	if err == nil && ok {
-		l.observer.trail = []segment.Footprint{b}
-	}
+// leaveTrail remembers the last batches of a snapshot.
+func (l *Log) leaveTrail(ctx context.Context, s *snapshot) (err error) {
+	l.observer.trail, err = s.active.Trail(ctx, trailKept/4)
 	return err
 }
 
@@ -361,7 +358,7 @@ func (l *Log) truncated(ctx context.Context, file vfs.FileInfo) error {
 	if l.committed != nil {
 		l.committed.again()
 	}
-	if err := l.leaveTrail(&n); err != nil {
+	if err := l.leaveTrail(ctx, &n); err != nil {
 		return err
 	}
 	return l.publish(ctx, &n)

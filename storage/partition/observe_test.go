@@ -399,3 +399,32 @@ func sortByOffset(recs []storage.Record) {
 		}
 	}
 }
+
+// A log that was there already when it was opened is cut: what lay below the cut is as it was, and only that is said.
+func TestCutBelowWhatWasThere(t *testing.T) {
+	b, d := newBroker(t)
+	var ends []int64
+	for range 40 {
+		b.append(2)
+		ends = append(ends, b.pos)
+	}
+	l := d.open(t)
+	before := snap(t, l)
+	f, err := b.fs.OpenFile(b.path(0, state.ExtLog), os.O_RDWR, 0)
+	if err == nil {
+		err = errors.Join(f.Truncate(ends[29]), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.recs, b.next, b.pos = b.recs[:60], 60, ends[29]
+	d.now++
+	b.check(l, "cut")
+	p := b.batch(5, "other")
+	b.write(b.path(0, state.ExtLog), p, b.pos)
+	d.now++
+	b.check(l, "written anew")
+	if got := snap(t, l).Unchanged(before.Generation()); got != 60 {
+		t.Errorf("unchanged below %d, the log was cut at 60", got)
+	}
+}

@@ -34,20 +34,28 @@ func (v *View) At(pos storage.Pos) (b Footprint, ok bool, err error) {
 	return footprint(&h, pos), ok, nil
 }
 
-// Last returns the last batch of the view; ok is false if it has none.
-func (v *View) Last() (b Footprint, ok bool, err error) {
+// Trail returns the last batches of the view, in order: at least n of them where there are so many, and not many more.
+func (v *View) Trail(ctx context.Context, n int) ([]Footprint, error) {
 	if v.Empty() {
-		return b, false, nil
+		return nil, nil
 	}
-	pos, err := v.batchPosRough(v.Next - 1)
+	starts, err := v.backward()
 	if err != nil {
-		return b, false, err
+		return nil, err
 	}
-	err = v.eachHeader(pos, v.Base, func(h *record.Header, pos storage.Pos) error {
-		b, ok = footprint(h, pos), true
-		return nil
-	})
-	return b, ok, err
+	for i := 0; ; i++ {
+		pos, first, more := starts(i)
+		var out []Footprint
+		err := v.walkHeaders(ctx, pos, first.BaseOffset, func(w *batchWalk) error {
+			if out = append(out, footprint(&w.scan.Header, w.scan.Pos)); len(out) >= 2*n {
+				out = append(out[:0], out[n:]...)
+			}
+			return nil
+		})
+		if err != nil || !more || len(out) >= n {
+			return out, err
+		}
+	}
 }
 
 // StartOf returns where the first batch starts that holds o or a later offset.

@@ -140,7 +140,7 @@ func (h *followHandle) read(ctx context.Context, dest []byte, _ int64, flags uin
 		switch {
 		case n > 0:
 			return n, nil
-		case errors.Is(err, storage.ErrTopicNotFound), errors.Is(err, storage.ErrPartitionNotFound), errors.Is(err, storage.ErrClosed):
+		case isGone(err), errors.Is(err, storage.ErrClosed):
 			return 0, nil // nothing will ever come
 		case err != nil:
 			return 0, err
@@ -155,7 +155,7 @@ func (h *followHandle) read(ctx context.Context, dest []byte, _ int64, flags uin
 			if h.n.partition != wholeTopic {
 				continue
 			}
-			if err := h.attach(ctx, false); err != nil && !errors.Is(err, storage.ErrTopicNotFound) {
+			if err := h.attach(ctx, false); err != nil && !isGone(err) {
 				return 0, err
 			}
 		case <-h.n.t.stop:
@@ -169,7 +169,7 @@ func (h *followHandle) read(ctx context.Context, dest []byte, _ int64, flags uin
 func (h *followHandle) drain(ctx context.Context, dest []byte) (int, error) {
 	n := copy(dest, h.left)
 	h.left = h.left[n:]
-	for i := range h.order {
+	for i := 0; i < len(h.order); i++ {
 		f := h.order[i]
 		if n == len(dest) {
 			// Whoever was not reached is first the next time.
@@ -178,6 +178,13 @@ func (h *followHandle) drain(ctx context.Context, dest []byte) (int, error) {
 		}
 		more, err := h.drainOne(ctx, f, dest[n:])
 		n += more
+		if isGone(err) && len(h.order) > 1 { // the others may still be there
+			f.stop()
+			f.cur.Close()
+			h.order = append(h.order[:i:i], h.order[i+1:]...)
+			i--
+			continue
+		}
 		if err != nil {
 			return n, err
 		}

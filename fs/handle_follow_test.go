@@ -116,3 +116,69 @@ func TestFollowEndsWithItsTopic(t *testing.T) {
 		t.Errorf("got %d, want end of file", got)
 	}
 }
+
+func TestFollowEndsWithTheLastPartition(t *testing.T) {
+	k := newKernel(t, nil)
+	k.mustMkdir("orders")
+	k.mustMkdir("orders/1")
+	d := k.mustOpen("orders/follow", syscall.O_RDONLY)
+	defer d.close()
+	ends := make(chan int)
+	go func() { b, errno := d.pread(10, 0); ends <- len(b) + int(errno) }()
+	h := k.header(1)
+	if st := k.tree.raw.Rmdir(k.cancel, &h, "orders"); st != fuse.OK {
+		t.Fatal(st)
+	}
+	if got := <-ends; got != 0 {
+		t.Errorf("got %d, want end of file", got)
+	}
+}
+
+// TestOpenFilesOfADeletedTopic: a name is not there, a file that is open is stale; nothing else, and nothing hangs.
+func TestOpenFilesOfADeletedTopic(t *testing.T) {
+	k := newKernel(t, nil)
+	k.mustMkdir("orders")
+	var readers, writers []*descriptor
+	for _, name := range []string{"orders/0/tail", "orders/0/tail.json", "orders/0/offset/0"} {
+		readers = append(readers, k.mustOpen(name, syscall.O_RDONLY))
+	}
+	for _, name := range []string{"orders/0/tail", "orders/tail", "orders/0/tail.json"} {
+		writers = append(writers, k.mustOpen(name, appendOnly))
+	}
+	half := k.mustOpen("orders/0/tail", appendOnly)
+	half.write("half")
+	h := k.header(1)
+	if st := k.tree.raw.Rmdir(k.cancel, &h, "orders"); st != fuse.OK {
+		t.Fatal(st)
+	}
+	for _, d := range readers {
+		if _, errno := d.pread(10, 0); errno != syscall.ESTALE {
+			t.Errorf("read: %v, want ESTALE", errno)
+		}
+		if _, errno := d.stat(); errno != syscall.ESTALE {
+			t.Errorf("fstat: %v, want ESTALE", errno)
+		}
+		if errno := d.close(); errno != 0 {
+			t.Errorf("close: %v", errno)
+		}
+	}
+	for _, d := range writers {
+		if errno := d.write(`{"value":"x"}` + "\n"); errno != syscall.ESTALE {
+			t.Errorf("write: %v, want ESTALE", errno)
+		}
+		if errno := d.fsync(); errno != syscall.ESTALE {
+			t.Errorf("fsync: %v, want ESTALE", errno)
+		}
+		d.release()
+	}
+	if errno := half.flush(); errno != syscall.ESTALE {
+		t.Errorf("close: %v, want ESTALE", errno)
+	}
+	half.release()
+	if !strings.Contains(k.reports(), "4 bytes was dropped") {
+		t.Errorf("reports: %s", k.reports())
+	}
+	if _, errno := k.lookup("orders/0"); errno != syscall.ENOENT {
+		t.Errorf("lookup: %v, want ENOENT", errno)
+	}
+}

@@ -150,7 +150,11 @@ func (r *rawFS) GetAttr(cancel <-chan struct{}, input *fuse.GetAttrIn, out *fuse
 			r.t.used(f)
 		}
 	}
-	return r.t.status("getattr", in, getattr(request(cancel, &input.InHeader), in, f, out))
+	err := getattr(request(cancel, &input.InHeader), in, f, out)
+	if f != nil {
+		return r.t.fileStatus("getattr", in, err)
+	}
+	return r.t.status("getattr", in, err)
 }
 
 func getattr(ctx context.Context, in *inode, f *file, out *fuse.AttrOut) error {
@@ -189,7 +193,7 @@ func (r *rawFS) SetAttr(cancel <-chan struct{}, input *fuse.SetAttrIn, out *fuse
 			return fuse.Status(errNotAllowed)
 		}
 		if err := w.truncate(ctx, size); err != nil {
-			return r.t.status("truncate", in, err)
+			return r.t.fileStatus("truncate", in, err)
 		}
 		valid &^= fuse.FATTR_SIZE
 	}

@@ -89,7 +89,7 @@ func (r *rawFS) Read(cancel <-chan struct{}, input *fuse.ReadIn, buf []byte) (fu
 		n, lent, err := l.lend(ctx, buf, int64(input.Offset))
 		switch {
 		case err != nil:
-			return nil, r.t.status("read", f.in, err)
+			return nil, r.t.fileStatus("read", f.in, err)
 		case lent != nil:
 			return lent, fuse.OK
 		}
@@ -97,7 +97,7 @@ func (r *rawFS) Read(cancel <-chan struct{}, input *fuse.ReadIn, buf []byte) (fu
 	}
 	n, err := h.read(ctx, buf, int64(input.Offset), input.Flags)
 	if err != nil {
-		return nil, r.t.status("read", f.in, err)
+		return nil, r.t.fileStatus("read", f.in, err)
 	}
 	return fuse.ReadResultData(buf[:n]), fuse.OK
 }
@@ -120,7 +120,7 @@ func (r *rawFS) Write(cancel <-chan struct{}, input *fuse.WriteIn, data []byte) 
 		return 0, fuse.Status(errInvalid)
 	}
 	if err := h.write(request(cancel, &input.InHeader), data, int64(input.Offset), input.Flags); err != nil {
-		return 0, r.t.status("write", f.in, err)
+		return 0, r.t.fileStatus("write", f.in, err)
 	}
 	return uint32(len(data)), fuse.OK
 }
@@ -149,7 +149,7 @@ func (r *rawFS) Flush(cancel <-chan struct{}, input *fuse.FlushIn) fuse.Status {
 	if !ok {
 		return fuse.OK
 	}
-	return r.t.status("close", f.in, h.flush(request(cancel, &input.InHeader), input.Pid))
+	return r.t.fileStatus("close", f.in, h.flush(request(cancel, &input.InHeader), input.Pid))
 }
 
 // Release implements fuse.RawFileSystem.
@@ -178,7 +178,7 @@ func (r *rawFS) Fsync(cancel <-chan struct{}, input *fuse.FsyncIn) fuse.Status {
 	if !ok {
 		return fuse.Status(errIsDir)
 	}
-	return r.t.status("fsync", in, n.sync(request(cancel, &input.InHeader)))
+	return r.t.fileStatus("fsync", in, n.sync(request(cancel, &input.InHeader)))
 }
 
 const (
@@ -194,7 +194,7 @@ func (r *rawFS) Lseek(cancel <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekO
 	}
 	var a fuse.AttrOut
 	if err := getattr(request(cancel, &in.InHeader), f.in, f, &a); err != nil {
-		return r.t.status("seek", f.in, err)
+		return r.t.fileStatus("seek", f.in, err)
 	}
 	switch {
 	case in.Whence != seekData && in.Whence != seekHole:
@@ -257,13 +257,13 @@ func (r *rawFS) CopyFileRange(cancel <-chan struct{}, input *fuse.CopyFileRangeI
 	buf := make([]byte, min(input.Len, copyAtOnce))
 	n, err := src.read(ctx, buf, int64(input.OffIn), 0)
 	if err != nil {
-		return 0, r.t.status("read", from.in, err)
+		return 0, r.t.fileStatus("read", from.in, err)
 	}
 	if n == 0 {
 		return 0, fuse.OK
 	}
 	if err := dst.write(ctx, buf[:n], int64(input.OffOut), to.flags); err != nil {
-		return 0, r.t.status("write", to.in, err)
+		return 0, r.t.fileStatus("write", to.in, err)
 	}
 	return uint32(n), fuse.OK
 }

@@ -184,6 +184,19 @@ func (t *Tree) status(op string, in *inode, err error) fuse.Status {
 	return fuse.Status(failure(t.log, t.reports, op, in.path(), err))
 }
 
+// fileStatus is status for what is done through an open file: that its topic is no more does not mean that a name was not found.
+func (t *Tree) fileStatus(op string, in *inode, err error) fuse.Status {
+	if isGone(err) {
+		err = errStale
+	}
+	return t.status(op, in, err)
+}
+
+// isGone reports whether err says that a topic or partition is not there, which of one that was means that it has been deleted.
+func isGone(err error) bool {
+	return errors.Is(err, storage.ErrTopicNotFound) || errors.Is(err, storage.ErrPartitionNotFound)
+}
+
 // broadcast wakes everybody who waits for a change.
 type broadcast struct {
 	mu sync.Mutex

@@ -86,7 +86,7 @@ func closeLog(p *part, inOrder bool) error {
 		return l.Close(ctx)
 	}
 	err := l.Sync(ctx)
-	l.Remove()
+	l.Abandon()
 	return err
 }
 

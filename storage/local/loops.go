@@ -101,7 +101,14 @@ func (e *Engine) followTick(ctx context.Context) bool {
 			continue
 		}
 		any = true
-		if err := l.Look(ctx); err != nil && ctx.Err() == nil && p.gone() == nil && !errors.Is(err, storage.ErrPartitionNotFound) {
+		err := l.Look(ctx)
+		switch {
+		case err == nil || ctx.Err() != nil || p.gone() != nil:
+		case errors.Is(err, storage.ErrPartitionNotFound): // whoever waits for it has to be told
+			if err := e.refresh(); err != nil {
+				e.report(e.o.Dir, "following: "+err.Error())
+			}
+		default:
 			e.report(p.dir, "following: "+err.Error())
 		}
 	}

@@ -64,6 +64,7 @@ type Log struct {
 	seg  *segment.Env
 	o    Options
 	snap atomic.Pointer[snapshot]
+	gone atomic.Pointer[error] // why it is not to be used any more
 
 	mu       sync.Mutex // appends, rolls, publishing; guards what follows
 	whole    *snapshot  // what has been written, before isolation
@@ -141,6 +142,9 @@ func (l *Log) report(path, reason string) {
 
 // Snapshot implements storage.Partition.
 func (l *Log) Snapshot(ctx context.Context) (storage.Snapshot, error) {
+	if err := l.goneErr(); err != nil {
+		return nil, err
+	}
 	if l.Followed() {
 		if err := l.Look(ctx); err != nil {
 			return nil, err
@@ -196,6 +200,8 @@ func (l *Log) Written() bool { return l.o.Writable }
 // refused returns why appends are refused, if they are. The lock is held.
 func (l *Log) refusedLocked() error {
 	switch {
+	case l.closed && l.goneErr() != nil:
+		return l.goneErr()
 	case l.closed:
 		return fmt.Errorf("%s: %w", l.o.TP, storage.ErrClosed)
 	case !l.o.Writable:

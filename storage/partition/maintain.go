@@ -132,6 +132,7 @@ func (l *Log) Close(ctx context.Context) error {
 	poisoned := l.poisoned
 	l.mu.Unlock()
 	l.watch.wake()
+	defer l.leave(storage.ErrClosed) // not earlier: there may be much to sync, and readers go on meanwhile
 	if !l.Checkpointed() {
 		return l.keepSizes(ctx)
 	}
@@ -164,13 +165,4 @@ func (l *Log) keepSizes(ctx context.Context) error {
 		return s.active.SaveSizes(ctx)
 	}
 	return nil
-}
-
-// Remove makes the log refuse all work and lets go of its files, which the caller removes.
-func (l *Log) Remove() {
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
-	l.watch.wake()
-	l.env.Files.ForgetUnder(l.o.Dir)
 }

@@ -41,6 +41,9 @@ func (s *syncer) point() storage.Offset {
 
 // Sync implements storage.Partition.
 func (l *Log) Sync(ctx context.Context) error {
+	if err := l.goneErr(); err != nil {
+		return err
+	}
 	if !l.Checkpointed() {
 		return nil
 	}

@@ -100,7 +100,16 @@ func (h *startHandle) flush(ctx context.Context, _ uint32) error {
 		h.t.settle.flush(&h.close)
 		return h.check(ctx, h.line)
 	}
-	return h.apply(ctx)
+	err := h.apply(context.WithoutCancel(ctx)) // there is no second close(2) to try again with
+	if _, told, _ := classify(err); err != nil && !told { // shells do not look at the error of the close
+		h.tell(err)
+	}
+	return err
+}
+
+// tell reports that the start was not moved.
+func (h *startHandle) tell(err error) {
+	h.t.report("/"+h.p.tp.Topic+"/"+number(h.p.tp.Partition)+"/start", "not moved: "+err.Error())
 }
 
 // apply moves the start.
@@ -135,6 +144,6 @@ func (h *startHandle) release() {
 		return
 	}
 	if err := h.apply(context.Background()); err != nil {
-		h.t.report("/"+h.p.tp.Topic+"/"+number(h.p.tp.Partition)+"/start", err.Error())
+		h.tell(err)
 	}
 }

@@ -43,7 +43,7 @@ func checkSnapshot(s storage.Snapshot, want []storage.Record) error {
 				}
 			}
 			if got, err := s.Extent(ctx, m, from, s.End()); err != nil || got != sum {
-				return fmt.Errorf("extent of %s from %d: %d, %v, want %d", m.Name, from, got, err, sum)
+				return errors.Join(err, fmt.Errorf("extent of %s from %d: %d, want %d", m.Name, from, got, sum))
 			}
 			if got, exact := s.ExtentNow(m, from, s.End()); !exact || got != sum {
 				return fmt.Errorf("extent now of %s from %d: %d, %v, want %d", m.Name, from, got, exact, sum)
@@ -59,7 +59,7 @@ func checkSnapshot(s storage.Snapshot, want []storage.Record) error {
 			for _, skip := range []int64{0, m.Of(r) - 1} {
 				o, k, err := s.Locate(ctx, m, s.Start(), at+skip)
 				if err != nil || o != r.Offset || k != skip {
-					return fmt.Errorf("locate byte %d of %s: %d+%d, %v, want %d+%d", at+skip, m.Name, o, k, err, r.Offset, skip)
+					return errors.Join(err, fmt.Errorf("locate byte %d of %s: %d+%d, want %d+%d", at+skip, m.Name, o, k, r.Offset, skip))
 				}
 			}
 			at += m.Of(r)
@@ -75,7 +75,7 @@ func checkSnapshot(s storage.Snapshot, want []storage.Record) error {
 				o, k, err := s.Locate(ctx, m, s.Start(), p)
 				o2, k2, err2 := s.Locate(ctx, m, mid.Offset, p-before)
 				if err != nil || err2 != nil || o != o2 || k != k2 {
-					return fmt.Errorf("locate of %s from two anchors: %d+%d (%v), %d+%d (%v)", m.Name, o, k, err, o2, k2, err2)
+					return errors.Join(err, err2, fmt.Errorf("locate of %s from two anchors: %d+%d, %d+%d", m.Name, o, k, o2, k2))
 				}
 			}
 		}
@@ -83,7 +83,7 @@ func checkSnapshot(s storage.Snapshot, want []storage.Record) error {
 	for i := range visible {
 		if i%(1+len(visible)/20) == 0 {
 			if o, err := s.FindLast(ctx, int64(len(visible)-i)); err != nil || o != visible[i].Offset {
-				return fmt.Errorf("last %d: %d, %v, want %d", len(visible)-i, o, err, visible[i].Offset)
+				return errors.Join(err, fmt.Errorf("last %d: %d, want %d", len(visible)-i, o, visible[i].Offset))
 			}
 			ts := visible[i].Timestamp
 			first := s.End()
@@ -94,7 +94,7 @@ func checkSnapshot(s storage.Snapshot, want []storage.Record) error {
 				}
 			}
 			if o, err := s.FindTime(ctx, ts); err != nil || o != first {
-				return fmt.Errorf("time %d: %d, %v, want %d", ts, o, err, first)
+				return errors.Join(err, fmt.Errorf("time %d: %d, want %d", ts, o, first))
 			}
 		}
 	}

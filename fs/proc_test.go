@@ -112,7 +112,7 @@ func TestFlushTellsWhoIsDying(t *testing.T) {
 		{"close", "exec 3>f; exec 3>&-", false},
 		{"SIGTERM", "exec 3>f; kill -TERM $$", true},
 		{"SIGKILL", "exec 3>f; kill -KILL $$", true},
-		{"SIGHUP", "exec 3>f; kill -HUP $$", true},
+		{"SIGUSR1", "exec 3>f; kill -USR1 $$", true},
 		{"ends well after a trap", "trap 'exit 0' TERM; exec 3>f; kill -TERM $$", false},
 	}
 	for _, tt := range tests {

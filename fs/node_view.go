@@ -106,6 +106,24 @@ func (n *viewNode) attr(ctx context.Context, f *file, out *fuse.Attr) (time.Dura
 	if err != nil {
 		return 0, err
 	}
+	return n.fill(s, size, out), nil
+}
+
+// glance implements glancer. The lookup has waited for closes that were under way.
+func (n *viewNode) glance(ctx context.Context, out *fuse.Attr) (time.Duration, error) {
+	s, err := n.p.Snapshot(ctx)
+	if err != nil {
+		return 0, err
+	}
+	size := int64(0)
+	if n.view.format != format.Whole {
+		size, _ = n.view.sizeNow(s)
+	}
+	return n.fill(s, size, out), nil
+}
+
+// fill puts together the attributes of a view of that size.
+func (n *viewNode) fill(s storage.Snapshot, size int64, out *fuse.Attr) time.Duration {
 	allowed := uint32(0o444)
 	if n.tail {
 		allowed = 0o666
@@ -122,17 +140,18 @@ func (n *viewNode) attr(ctx context.Context, f *file, out *fuse.Attr) (time.Dura
 		out.Blksize = writeBlock
 	}
 	if n.cache {
-		return finishedKeep, nil
+		return finishedKeep
 	}
-	return 0, nil
+	return 0
 }
 
-// size is exact where somebody reads the file; others are told what is known without reading the log.
+// size is exact where somebody reads the file. Others are told what is known without reading the log, as long as the sums of its records are being made; what
+// has no sums on disk is worked out when it is asked for, but not for those who only write.
 func (n *viewNode) size(ctx context.Context, s storage.Snapshot) (int64, error) {
 	if n.view.format == format.Whole {
 		return 0, nil
 	}
-	if n.readers.Load() > 0 {
+	if n.readers.Load() > 0 || n.writers.Load() == 0 && n.worthCounting(s) {
 		size, err := n.view.size(ctx, s)
 		if err == nil || interrupted(ctx, err) {
 			return size, err
@@ -141,6 +160,18 @@ func (n *viewNode) size(ctx context.Context, s storage.Snapshot) (int64, error) 
 	}
 	size, _ := n.view.sizeNow(s)
 	return size, nil
+}
+
+// worthCounting reports whether the size is exact for whoever asks although the log has to be read for it.
+func (n *viewNode) worthCounting(s storage.Snapshot) bool {
+	if n.view.format.Measure().Linear() {
+		return false
+	}
+	if n.t.engine.Info().Own {
+		return true
+	}
+	_, exact := s.ExtentNow(format.Lines.Measure(), n.view.latest().offset, n.view.end(s))
+	return exact
 }
 
 func isWriter(f *file) bool {

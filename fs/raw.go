@@ -17,6 +17,13 @@ type node interface {
 	attr(ctx context.Context, f *file, out *fuse.Attr) (keep time.Duration, err error)
 }
 
+// glancer is a node of which not everything is worked out for a LOOKUP: it may be no more than the way to an open. Whoever wants the attributes, stat(2) and
+// fstat(2), has the kernel ask for them once more, as these stay true for no time.
+type glancer interface {
+	// glance is attr with what is known.
+	glance(ctx context.Context, out *fuse.Attr) (keep time.Duration, err error)
+}
+
 // dirNode is a directory.
 type dirNode interface {
 	node
@@ -123,7 +130,11 @@ func (r *rawFS) lookup(ctx context.Context, in *inode, name string, out *fuse.En
 	if err != nil {
 		return err
 	}
-	keep, err := f.node.attr(ctx, nil, &out.Attr)
+	attr := func(ctx context.Context, out *fuse.Attr) (time.Duration, error) { return f.node.attr(ctx, nil, out) }
+	if g, ok := f.node.(glancer); ok {
+		attr = g.glance
+	}
+	keep, err := attr(ctx, &out.Attr)
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func TestDirectories(t *testing.T) {
 	if st := k.tree.raw.Rmdir(k.cancel, &root, "orders"); st != fuse.OK {
 		t.Errorf("rmdir: %v", st)
 	}
-	if errno := tail.write("b\n"); errno != syscall.ENOENT {
+	if errno := tail.write("b\n"); errno != syscall.ESTALE {
 		t.Errorf("write to what is gone: %v", errno)
 	}
 	tail.close()

@@ -241,6 +241,74 @@ func TestSizesThatAreNotKnown(t *testing.T) {
 	other.close()
 }
 
+// ownEngine says that its directory is ours.
+type ownEngine struct{ storage.Engine }
+
+func (e ownEngine) Info() storage.EngineInfo {
+	info := e.Engine.Info()
+	info.Own = true
+	return info
+}
+
+// statPath is the GETATTR of a stat(2), which follows its LOOKUP.
+func (k *kernel) statPath(id uint64) (fuse.Attr, syscall.Errno) {
+	var out fuse.AttrOut
+	st := k.tree.raw.GetAttr(k.cancel, &fuse.GetAttrIn{InHeader: k.header(id)}, &out)
+	return out.Attr, syscall.Errno(st)
+}
+
+// TestLookupDoesNotCount: a size that needs the whole log is worked out for a stat(2), not for the lookup that is part of every open(2), nor for one who
+// only writes.
+func TestLookupDoesNotCount(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		own   bool
+		waits bool
+	}{{"ours", true, true}, {"another's, without sums", false, false}} {
+		t.Run(tc.name, func(t *testing.T) {
+			k := newKernel(t, nil)
+			k.tree.engine = ownEngine{k.engine}
+			if !tc.own {
+				k.tree.engine = k.engine
+			}
+			k.mustMkdir("orders")
+			k.write("orders/0/tail", "one\ntwo\n")
+			want := len(k.read("orders/0/tail.json"))
+			release := k.engine.Hold("extent")
+			e := k.mustLookup("orders/0/tail.json")
+			if e.AttrValid != 0 || e.AttrValidNsec != 0 {
+				t.Error("the kernel would not ask again")
+			}
+			w, errno := k.openID(e.NodeId, appendOnly)
+			if errno != 0 {
+				t.Fatal(errno)
+			}
+			w.mustStat()
+			if _, errno := k.statPath(e.NodeId); errno != 0 { // a fstat(2) comes without its handle
+				t.Errorf("stat by a writer: %v", errno)
+			}
+			if errno := w.close(); errno != 0 {
+				t.Errorf("close: %v", errno)
+			}
+			e = k.mustLookup("orders/0/tail.json")
+			k2 := *k
+			k2.cancel = make(chan struct{})
+			done := make(chan syscall.Errno, 1)
+			go func() { _, errno := k2.statPath(e.NodeId); done <- errno }()
+			if tc.waits {
+				close(k2.cancel)
+			}
+			if errno := <-done; (errno == syscall.EINTR) != tc.waits {
+				t.Errorf("stat while it is not known: %v", errno)
+			}
+			release()
+			if a, errno := k.statPath(e.NodeId); errno != 0 || int(a.Size) != want {
+				t.Errorf("stat: %d bytes, %v, want %d", a.Size, errno, want)
+			}
+		})
+	}
+}
+
 func TestDamagedBatch(t *testing.T) {
 	k := newKernel(t, nil)
 	k.mustMkdir("orders")

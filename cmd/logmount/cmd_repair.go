@@ -39,13 +39,13 @@ catalogue that cannot be read, batches that only this version cannot decode.
 No byte of a log is deleted. Each damaged stretch is kept beside its log as
   TOPIC-PARTITION/BASE.log.POSITION.quarantine
 and files set aside end in .torn; no broker reads either. DATA/` + repair.JournalFile + `
-has a JSON object for each change, written before it: time, action, path, pos, length,
-sha256, what, why, kept (the file that holds the bytes now; empty of zeros at the end of a
-log), old and new. To put stretches back, unmount, take the lines of a log from the last
-one up, and those of one repair in ascending order of pos, since a pos is one of the log as
-it was then:
+has a JSON object for each change, written before it: time, step, of, action, path, pos,
+length, sha256, what, why, kept (the file that holds the bytes now; empty of zeros at the end
+of a log), old and new. To undo, unmount and go from the last step back. The lines of one
+step, of which there are "of", are one change, and name positions as they were before it: put
+its stretches back in ascending order of pos,
   head -c POS LOG > new; cat KEPT >> new; tail -c +$((POS+1)) LOG >> new; mv new LOG
-then remove the segment's .index. A file set aside is put back with mv KEPT PATH.
+and remove the segment's .index. A file that was moved or set aside: mv KEPT PATH.
 
 A repair that is cut short, by ^C or a power failure, is finished by running it again. The
 marker of a clean shutdown is taken away for as long as it lasts. One that was cut short

@@ -176,20 +176,26 @@ func (r *run) dropDerived(p *Part, base storage.Offset) error {
 
 // announce journals a file that is about to go as a whole.
 func (r *run) announce(k Kind, name, kept, why string) error {
-	f, err := r.fs.OpenFile(r.path(name), os.O_RDONLY, 0)
+	e, err := r.entry(k, name, kept, why)
 	if err != nil {
 		return err
+	}
+	return r.j.add(e)
+}
+
+// entry is the line of the journal for a file as a whole.
+func (r *run) entry(k Kind, name, kept, why string) (Entry, error) {
+	f, err := r.fs.OpenFile(r.path(name), os.O_RDONLY, 0)
+	if err != nil {
+		return Entry{}, err
 	}
 	defer func() { _ = f.Close() }() // only read
 	st, err := f.Stat()
 	if err != nil {
-		return err
+		return Entry{}, err
 	}
 	hash, _, err := sum(f, 0, st.Size)
-	if err != nil {
-		return err
-	}
-	return r.j.add(Entry{Action: k, Path: name, Length: st.Size, SHA256: hash, Why: why, Kept: kept})
+	return Entry{Action: k, Path: name, Length: st.Size, SHA256: hash, Why: why, Kept: kept}, err
 }
 
 // setAside gives a file a name under which nobody reads it.
@@ -254,13 +260,25 @@ func (r *run) removeDerived(a *Action) error {
 // move renames the logs of a partition, in two steps, since one may need the name of another.
 func (r *run) move(group []Action) error {
 	p := group[0].part
+	var list []Entry
 	for i := range group {
 		a := &group[i]
 		if a.moving {
 			continue
 		}
-		if err := r.announce(Move, a.Path, a.To, a.Why); err != nil {
+		e, err := r.entry(Move, a.Path, a.To, a.Why)
+		if err != nil {
 			return err
+		}
+		list = append(list, e)
+	}
+	if err := r.j.add(list...); err != nil {
+		return err
+	}
+	for i := range group {
+		a := &group[i]
+		if a.moving {
+			continue
 		}
 		r.touched = true
 		from, _, _, _ := state.ParseFileName(baseName(a.Path))

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"os"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -15,6 +16,8 @@ const JournalFile = ".logmount-repair.journal"
 // Entry is a line of the journal. Positions are those of the file as it was before the change.
 type Entry struct {
 	Time   time.Time `json:"time"`
+	Step   int64     `json:"step"` // lines of one step are one change, all positions and names are those before it
+	Of     int       `json:"of"`   // how many lines the step has
 	Action Kind      `json:"action"`
 	Path   string    `json:"path"` // relative to the log directory
 	Pos    int64     `json:"pos"`
@@ -42,11 +45,12 @@ type journal struct {
 	d    *disk
 	now  func() time.Time
 	size int64
-	seen map[string]bool // entries without their times
+	step int64           // the last one
+	seen map[string]bool // entries without their times and steps
 	made bool            // the file is there
 }
 
-// openJournal reads the journal. What a crash left of a line is cut off: the change that it announced was not made.
+// openJournal reads the journal. What a crash left of a step that was being written is cut off: the change that it announced was not begun.
 func openJournal(d *disk, now func() time.Time) (*journal, error) {
 	j := &journal{d: d, now: now, seen: map[string]bool{}}
 	b, err := d.readOr(JournalFile, nil)
@@ -54,7 +58,7 @@ func openJournal(d *disk, now func() time.Time) (*journal, error) {
 		return j, err
 	}
 	j.made = true
-	good := 0
+	var open []Entry // of a step that is not complete
 	for at := 0; at < len(b); {
 		n := bytes.IndexByte(b[at:], '\n')
 		if n < 0 {
@@ -62,48 +66,51 @@ func openJournal(d *disk, now func() time.Time) (*journal, error) {
 		}
 		var e Entry
 		if json.Unmarshal(b[at:at+n], &e) == nil {
-			j.seen[key0(e)] = true
-			good = at + n + 1
+			if len(open) > 0 && open[0].Step != e.Step {
+				open = open[:0]
+			}
+			open = append(open, e)
+			if len(open) >= e.Of {
+				for _, e := range open {
+					j.seen[key0(e)] = true
+				}
+				j.size, j.step, open = int64(at+n+1), max(j.step, e.Step), open[:0]
+			}
 		}
 		at += n + 1
 	}
-	j.size = int64(good)
 	return j, nil
 }
 
-// key0 is an entry without its time.
+// key0 is an entry without its time and step.
 func key0(e Entry) string {
-	e.Time = time.Time{}
+	e.Time, e.Step, e.Of = time.Time{}, 0, 0
 	b, _ := json.Marshal(e) // strings and numbers only
 	return string(b)
 }
 
-// add writes entries durably. One that is there already, because the change that it announced was cut short, is not written again.
+// add writes the entries of one step durably. One that is there already, because the change that it announced was cut short, is not written again.
 func (j *journal) add(list ...Entry) error {
+	list = slices.DeleteFunc(slices.Clone(list), func(e Entry) bool { return j.seen[key0(e)] })
+	if len(list) == 0 {
+		return nil
+	}
 	var b []byte
-	var keys []string
 	for _, e := range list {
-		k := key0(e)
-		if j.seen[k] {
-			continue
-		}
-		e.Time = j.now().UTC().Round(0)
+		e.Time, e.Step, e.Of = j.now().UTC().Round(0), j.step+1, len(list)
 		line, err := json.Marshal(e)
 		if err != nil {
 			return err
 		}
 		b = append(append(b, line...), '\n')
-		keys = append(keys, k)
-	}
-	if len(b) == 0 {
-		return nil
 	}
 	if err := j.append(b); err != nil {
 		return err
 	}
+	j.step++
 	j.size += int64(len(b))
-	for _, k := range keys {
-		j.seen[k] = true
+	for _, e := range list {
+		j.seen[key0(e)] = true
 	}
 	return nil
 }

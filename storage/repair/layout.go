@@ -69,10 +69,10 @@ type Part struct {
 	end     storage.Offset // of the log; -1 where unknown
 	chains  []chain
 	epochs  *epochPlan
-	settles []storage.Offset // segments whose indexes differ from what a recovery would make of them
-	looked  bool             // settles is known
-	keep    map[spot]string  // damaged stretches that stay, and why
-	found   int64            // interval of the indexes that are there; 0 where it was not looked for
+	settles []storage.Offset   // segments whose indexes differ from what a recovery would make of them
+	looked  bool               // settles is known
+	keep    map[string][]Range // batches in damaged stretches that stay, by the log's path
+	found   int64              // interval of the indexes that are there; 0 where it was not looked for
 }
 
 // Compacted is a file that a compaction made and did not move into place.
@@ -82,12 +82,6 @@ type Compacted struct {
 	Log  bool
 	Swap bool           // it is complete, if no lower or equal one was still being written
 	Next storage.Offset // of a log: behind its last batch
-}
-
-// spot is where a batch starts.
-type spot struct {
-	path string
-	pos  storage.Pos
 }
 
 // SegmentFiles is a log and what lies beside it.

@@ -23,9 +23,8 @@ func (d *disk) look(ctx context.Context, l *Layout, findings []inspect.Finding) 
 		switch {
 		case in(f.What, inspect.CheckpointAhead):
 			ahead = true
-		case in(f.What, inspect.BatchOffset):
-			offsets[p] = true
-		case in(f.What, inspect.BatchHeader, inspect.BatchRecords):
+		case isStretch(f):
+			offsets[p] = offsets[p] || f.What == inspect.BatchOffset || misfit(p, f)
 			if err := d.lookAt(p, f); err != nil {
 				return err
 			}
@@ -59,20 +58,20 @@ func (d *disk) look(ctx context.Context, l *Layout, findings []inspect.Finding) 
 	return nil
 }
 
-// lookAt finds out whether a damaged stretch is a whole batch, as its checksum says, that only this program cannot decode.
+// misfit reports whether a damaged stretch may hold good batches that do not fit the names of the segments: at the start of a log, or at the end of one that
+// others follow. Verify makes one finding of stretches that touch.
+func misfit(p *Part, f inspect.Finding) bool {
+	if p == nil || !isStretch(f) {
+		return false
+	}
+	base, _, _, _ := state.ParseFileName(path.Base(f.Path))
+	i, ok := p.segment(base)
+	return ok && (f.Pos == 0 && f.What != inspect.LogZeros || i < len(p.Segments)-1 && int64(f.End) == p.Segments[i].Size)
+}
+
+// lookAt finds whole batches in a damaged stretch that are right, as their checksums say, and that only this program cannot decode.
 func (d *disk) lookAt(p *Part, f inspect.Finding) error {
-	if p == nil {
-		return nil
-	}
-	keep := func(why string) {
-		if p.keep == nil {
-			p.keep = map[spot]string{}
-		}
-		p.keep[spot{f.Path, f.Pos}] = why
-	}
-	const maxBatch = 256 << 20
-	if f.End-f.Pos > maxBatch {
-		keep("a batch that is too large to be checked")
+	if p == nil || in(f.What, inspect.TornTail, inspect.LogZeros) {
 		return nil
 	}
 	h, err := d.fs.OpenFile(d.path(f.Path), os.O_RDONLY, 0)
@@ -80,25 +79,29 @@ func (d *disk) lookAt(p *Part, f inspect.Finding) error {
 		return err
 	}
 	defer func() { _ = h.Close() }() // only read
-	b := make([]byte, 0, 64<<10)
-	err = chunks(h, int64(f.Pos), int64(f.End), func(c []byte, _ int64) error {
-		b = append(b, c...)
+	var r record.Reader
+	return inspect.WalkFrom(h, f.Pos, int64(f.End), -1, func(b inspect.Batch) error {
+		why := ""
+		if b.Raw == nil && errors.Is(b.Err, record.ErrTooLarge) {
+			why = "a batch that is too large to be checked"
+		} else if b.CRCOK {
+			err := r.Reset(b.Raw)
+			if err == nil {
+				_, err = r.Sums()
+			}
+			if errors.Is(err, storage.ErrUnsupported) || errors.Is(err, record.ErrTooLarge) {
+				why = "a batch with a right checksum that this version cannot decode"
+			}
+		}
+		if why == "" {
+			return nil
+		}
+		if p.keep == nil {
+			p.keep = map[string][]Range{}
+		}
+		p.keep[f.Path] = append(p.keep[f.Path], Range{Pos: b.Pos, End: b.End(), What: f.What, Why: why})
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	if record.CheckCRC(b) != nil {
-		return nil
-	}
-	var r record.Reader
-	if err = r.Reset(b); err == nil {
-		_, err = r.Sums()
-	}
-	if errors.Is(err, storage.ErrUnsupported) || errors.Is(err, record.ErrTooLarge) {
-		keep("a batch with a right checksum that this version cannot decode")
-	}
-	return nil
 }
 
 // lookChains reads the good batches of each log by itself.

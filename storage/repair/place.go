@@ -118,7 +118,11 @@ func makeRoom(files []*placing) {
 		again := false
 		for _, f := range files {
 			for _, g := range files {
-				if f == g || f.torn != "" || g.torn != "" || f.to != g.to || len(f.all) == 0 || len(g.all) == 0 {
+				if f == g || f.torn != "" || g.torn != "" || f.to != g.to || len(f.all) == 0 {
+					continue
+				}
+				if len(g.all) == 0 {
+					g.torn = "it holds no good batch, and another segment needs its name"
 					continue
 				}
 				if g.all[0].first > g.to && f.all[0].first <= f.to {
@@ -177,6 +181,10 @@ func overlapsOnce(files []*placing) bool {
 		}
 		if first := b.all[0].first; len(unique) > 0 && unique[len(unique)-1].next() <= first && first > b.to {
 			b.to = first
+			return true
+		}
+		if len(without(a.all, covers(nil, b.all))) == 0 {
+			a.torn = "its batches are in the segment behind it"
 			return true
 		}
 		a = b

@@ -151,15 +151,24 @@ func (c *cutter) stretch(f inspect.Finding) {
 	}
 	s := &c.p.Segments[i]
 	last := i == len(c.p.Segments)-1 && int64(f.End) == s.Size
-	if why := c.p.keep[spot{f.Path, f.Pos}]; why != "" {
-		c.leave(f, why)
-		return
-	}
 	if torn := f.What == inspect.TornTail || f.What == inspect.LogZeros; c.p.Raft && (!last || !torn) {
 		c.leave(f, "the log of a cluster's metadata with a hole is another cluster's: copy it from another controller")
 		return
 	}
-	c.cuts[base] = append(c.cuts[base], Range{Pos: f.Pos, End: f.End, What: f.What, Why: f.Detail})
+	at := f.Pos
+	for _, k := range append(c.p.keep[f.Path], Range{Pos: f.End, End: f.End}) {
+		if k.Pos < f.Pos || k.Pos > f.End {
+			continue
+		}
+		if k.Pos > at {
+			c.cuts[base] = append(c.cuts[base], Range{Pos: at, End: k.Pos, What: f.What, Why: f.Detail})
+		}
+		if k.End > k.Pos {
+			c.leave(f, k.Why)
+			last = last && k.End < f.End
+		}
+		at = k.End
+	}
 	if last {
 		c.end, c.shorter = max(f.Offset, base), true
 	}

@@ -30,7 +30,9 @@ func (x *planner) file(c *cutter, f inspect.Finding) {
 			x.add(Action{Kind: Remove, Path: f.Path, Offset: -1, Why: f.Detail, part: p, base: base})
 		}
 	case in(f.What, inspect.SnapshotSyntax, inspect.SnapshotMismatch, inspect.SnapshotAhead):
-		x.add(Action{Kind: SetAside, Path: f.Path, Offset: -1, Why: f.Detail, part: p, base: base})
+		if !x.planned(f.Path) {
+			x.add(Action{Kind: SetAside, Path: f.Path, Offset: -1, Why: f.Detail, part: p, base: base})
+		}
 	case in(f.What, inspect.SnapshotMissing):
 		if f.Severity == inspect.Damage {
 			x.add(Action{Kind: NoMarker, Path: p.Dir, Offset: -1, Why: f.Detail, part: p})

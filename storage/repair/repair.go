@@ -79,7 +79,7 @@ func (r *run) rounds(ctx context.Context, opt *Options, res *Result) error {
 	sel := opt.Select
 	var before []string
 	for res.Rounds < maxRounds {
-		actions, l, err := r.round(ctx, sel, opt, r.marker != nil)
+		actions, l, err := r.round(ctx, sel, opt, r.marker != nil && r.noMarker == "")
 		res.Rounds++
 		if err != nil {
 			return err
@@ -113,10 +113,14 @@ func (r *run) rounds(ctx context.Context, opt *Options, res *Result) error {
 			return fmt.Errorf("%w: %s", errStuck, now[0])
 		}
 		before = now
+		had := r.noMarker
 		if err := r.do(ctx, todo, func(a Action) { res.count(&a); opt.Emit(a) }); err != nil {
 			return err
 		}
-		if !all {
+		switch {
+		case had != r.noMarker: // it will not have been closed in order: all that was selected has to be settled
+			sel = opt.Select
+		case !all:
 			sel = slices.Sorted(keys(again))
 		}
 	}

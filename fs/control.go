@@ -17,6 +17,14 @@ type controlFile struct {
 	content func(ctx context.Context) ([]byte, error)
 }
 
+// controlTime is the mtime of a control file. It is no look's own time: tar(1) takes a file whose times differ between two looks for one that changes.
+func (t *Tree) controlTime(name string) time.Time {
+	if last := t.reports.Last(); name == "errors" && !last.IsZero() {
+		return last
+	}
+	return t.started
+}
+
 // controlFiles lists what .logmount/ holds, in the order of names.
 func (t *Tree) controlFiles() []controlFile {
 	return []controlFile{
@@ -34,7 +42,7 @@ version  the version of the daemon
 config   the settings of the mount, a JSON object
 status   what the daemon is doing, a JSON object; with its pid
 errors   what went wrong or was put right lately, a JSON object per line, oldest first;
-         a repetition is counted rather than listed
+         the same of the same path is counted rather than listed again
 `
 
 // configJSON returns the settings of the mount: those that decide what the tree does in their own types, the others as the command line had them.

@@ -93,3 +93,23 @@ func TestControlFiles(t *testing.T) {
 		t.Errorf("after Shutdown: %v, %+v", err, s)
 	}
 }
+
+func TestControlFilesKeepTheirTimes(t *testing.T) {
+	e := storagetest.NewMemory()
+	defer func() { _ = e.Close() }()
+	now := clock()
+	tree := NewTree(e, Options{Now: now, Reports: NewReports(nil, now)})
+	for _, f := range tree.controlFiles() {
+		if got := tree.controlTime(f.name); !got.Equal(tree.started) {
+			t.Errorf("%s: got %v, want the start %v", f.name, got, tree.started)
+		}
+	}
+	tree.reports.Add(storage.Report{Path: "orders-0", Reason: "cut", Time: tree.started.Add(-time.Hour)})
+	first, again := tree.controlTime("errors"), tree.controlTime("errors")
+	if !first.After(tree.started) || !again.Equal(first) {
+		t.Errorf("errors: got %v, then %v, want the time at which the report came in", first, again)
+	}
+	if got := tree.controlTime("status"); !got.Equal(tree.started) {
+		t.Errorf("status: got %v, want %v", got, tree.started)
+	}
+}

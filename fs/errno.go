@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -27,11 +26,11 @@ var errnoRows = []errnoRow{
 	{storage.ErrUnsupported, syscall.EIO, true},
 	{storage.ErrOffsetGone, syscall.ESTALE, false},
 	{storage.ErrReadOnly, syscall.EROFS, true},
-	{storage.ErrNotPermitted, syscall.EPERM, false},
-	{storage.ErrTooLarge, syscall.EMSGSIZE, false},
+	{storage.ErrNotPermitted, syscall.EPERM, true},
+	{storage.ErrTooLarge, syscall.EMSGSIZE, true},
 	{storage.ErrInvalidRecord, syscall.EINVAL, true},
 	{storage.ErrInvalidConfig, syscall.EINVAL, true},
-	{storage.ErrInvalidName, syscall.EINVAL, false},
+	{storage.ErrInvalidName, syscall.EINVAL, true},
 	{storage.ErrTopicNotFound, syscall.ENOENT, false},
 	{storage.ErrPartitionNotFound, syscall.ENOENT, false},
 	{storage.ErrOutOfRange, syscall.ENOENT, false},
@@ -87,10 +86,9 @@ func failure(log *slog.Logger, reports *Reports, op, path string, err error) sys
 		if log != nil {
 			log.Warn("unexpected error", "op", op, "path", path, "error", err)
 		}
-		reports.add(op+"\x00"+path+"\x00"+err.Error(), storage.Report{Path: path, Reason: op + ": " + err.Error()}, false)
+		reports.add(storage.Report{Path: path, Reason: op + ": " + err.Error()}, false)
 	case told:
-		key, report := reportOf(path, err)
-		reports.add(key, report, true)
+		reports.add(reportOf(path, err), true)
 	}
 	if log != nil {
 		log.Debug("refused", "op", op, "path", path, "errno", int(errno), "error", err)
@@ -98,17 +96,10 @@ func failure(log *slog.Logger, reports *Reports, op, path string, err error) sys
 	return errno
 }
 
-// reportOf describes an expected error, and gives the key under which repetitions of it are counted rather than listed.
-func reportOf(path string, err error) (string, storage.Report) {
+// reportOf describes an expected error.
+func reportOf(path string, err error) storage.Report {
 	if c, ok := errors.AsType[*storage.CorruptError](err); ok {
-		r := storage.Report{Path: c.Path, Reason: strings.TrimPrefix(c.Error(), c.Path+": ")}
-		return "corrupt\x00" + c.Path + "\x00" + strconv.FormatInt(int64(c.Pos), 10), r
+		return storage.Report{Path: c.Path, Reason: strings.TrimPrefix(c.Error(), c.Path+": ")}
 	}
-	r := storage.Report{Path: path, Reason: err.Error()}
-	for _, e := range []error{storage.ErrInvalidRecord, storage.ErrInvalidConfig} {
-		if errors.Is(err, e) { // a program that writes a thousand bad lines gets one entry, with the latest of them
-			return e.Error() + "\x00" + path, r
-		}
-	}
-	return path + "\x00" + r.Reason, r
+	return storage.Report{Path: path, Reason: err.Error()}
 }

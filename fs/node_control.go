@@ -20,7 +20,7 @@ func (n *controlDir) lookup(_ context.Context, name string) (*found, error) {
 		node := &valueNode{t: n.t, allowed: 0o444}
 		node.content = func(ctx context.Context) ([]byte, time.Time, error) {
 			b, err := c.content(ctx)
-			return b, n.t.opts.Now(), err
+			return b, n.t.controlTime(c.name), err
 		}
 		return &found{node: node, ino: inoOf(controlName, name)}, nil
 	}

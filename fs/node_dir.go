@@ -28,16 +28,21 @@ type partDir struct {
 	tp storage.TopicPartition
 }
 
+// attr tells a time that does not move: the names in the directory stay the same, and the kernel keeps what it is told for a while, so that an append in
+// between would look to tar(1) like a directory that changes while it is read.
 func (d *partDir) attr(ctx context.Context, _ *file, out *fuse.Attr) (time.Duration, error) {
-	p, err := d.part(ctx)
+	if _, err := d.part(ctx); err != nil {
+		return 0, err
+	}
+	info, err := d.t.engine.Topic(ctx, d.tp.Topic)
 	if err != nil {
 		return 0, err
 	}
-	s, err := p.Snapshot(ctx)
-	if err != nil {
-		return 0, err
+	at := info.Created
+	if at.IsZero() { // another's
+		at = d.t.started
 	}
-	return d.t.dirAttr(out, time.UnixMilli(s.Modified())), nil
+	return d.t.dirAttr(out, at), nil
 }
 
 func (d *partDir) part(ctx context.Context) (*part, error) { return d.t.parts.get(ctx, d.tp) }

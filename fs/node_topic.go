@@ -2,6 +2,7 @@ package fs
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -67,9 +68,14 @@ func (n *topicNode) mkdir(ctx context.Context, name string) error {
 	}
 	p, ok := parsePartition(name)
 	if !ok {
-		return errInvalid
+		return fmt.Errorf("%w: %.80q: a directory in a topic is a partition, which has a number", storage.ErrInvalidName, name)
 	}
 	return n.t.engine.AddPartition(ctx, n.topic, p)
+}
+
+// rmdir takes no partition away: the keys of a topic are spread over all that it has.
+func (n *topicNode) rmdir(_ context.Context, name string) error {
+	return fmt.Errorf("%w: partition %s cannot be removed alone; rmdir of the topic removes all of them", storage.ErrNotPermitted, name)
 }
 
 func (n *topicNode) sync(ctx context.Context) error { return n.t.syncTopic(ctx, n.topic) }

@@ -15,20 +15,23 @@ import (
 const reportsKept = 100
 
 // Reports remembers what went wrong or was put right lately, for people to read in .logmount/errors, and logs each thing when it first happens.
-// A repetition is counted and moves its entry to the end. A nil *Reports drops everything. All methods may be called concurrently.
+// A repetition, the same reason for the same path, is counted and moves its entry to the end. A nil *Reports drops everything. All methods may be called concurrently.
 type Reports struct {
 	log *slog.Logger
 	now func() time.Time
 
 	mu    sync.Mutex // guards what follows; a leaf
 	byAge *list.List // of *reportEntry, oldest last occurrence first
-	byKey map[string]*list.Element
+	byKey map[reportKey]*list.Element
 	total int64
+	last  time.Time // when a report came in, by now
 }
+
+// reportKey is what makes two reports the same.
+type reportKey struct{ path, reason string }
 
 // reportEntry is one line of .logmount/errors. Time is that of the latest occurrence.
 type reportEntry struct {
-	key string
 	storage.Report
 	First time.Time `json:"first,omitzero"`
 	Count int64     `json:"count,omitempty"`
@@ -39,12 +42,12 @@ func NewReports(log *slog.Logger, now func() time.Time) *Reports {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Reports{log: log, now: now, byAge: list.New(), byKey: make(map[string]*list.Element)}
+	return &Reports{log: log, now: now, byAge: list.New(), byKey: make(map[reportKey]*list.Element)}
 }
 
 // Add remembers a report. It is what an engine is given to tell its troubles to.
 func (r *Reports) Add(report storage.Report) {
-	r.add(report.Path+"\x00"+report.Reason, report, true)
+	r.add(report, true)
 }
 
 // Total returns how many reports came in, repetitions and forgotten ones included.
@@ -85,24 +88,40 @@ func (r *Reports) list() []reportEntry {
 	return entries
 }
 
-// add remembers a report under key and, if logged is set and the key is new, logs it.
-func (r *Reports) add(key string, report storage.Report, logged bool) {
+// Last returns when the latest report came in; zero if none has.
+func (r *Reports) Last() time.Time {
+	if r == nil {
+		return time.Time{}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
+}
+
+// add remembers a report and, if logged is set and it is new, logs it.
+func (r *Reports) add(report storage.Report, logged bool) {
 	if r == nil {
 		return
 	}
-	if report.Time.IsZero() && r.now != nil {
-		report.Time = r.now()
+	at := report.Time
+	if r.now != nil {
+		at = r.now()
 	}
-	if r.remember(key, report) && logged {
+	if report.Time.IsZero() {
+		report.Time = at
+	}
+	if r.remember(report, at) && logged {
 		r.log.Warn("report", "path", report.Path, "reason", report.Reason)
 	}
 }
 
-// remember returns whether the key was new.
-func (r *Reports) remember(key string, report storage.Report) bool {
+// remember returns whether the report was new.
+func (r *Reports) remember(report storage.Report, at time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.total++
+	r.last = at
+	key := reportKey{report.Path, report.Reason}
 	if el, ok := r.byKey[key]; ok {
 		e := el.Value.(*reportEntry)
 		if e.Count == 0 {
@@ -113,10 +132,11 @@ func (r *Reports) remember(key string, report storage.Report) bool {
 		r.byAge.MoveToBack(el)
 		return false
 	}
-	r.byKey[key] = r.byAge.PushBack(&reportEntry{key: key, Report: report})
+	r.byKey[key] = r.byAge.PushBack(&reportEntry{Report: report})
 	if r.byAge.Len() > reportsKept {
 		oldest := r.byAge.Front()
-		delete(r.byKey, oldest.Value.(*reportEntry).key)
+		e := oldest.Value.(*reportEntry)
+		delete(r.byKey, reportKey{e.Path, e.Reason})
 		r.byAge.Remove(oldest)
 	}
 	return true

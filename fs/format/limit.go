@@ -18,7 +18,7 @@ func (s *Splitter) checkLen(n int) error {
 	case JSON:
 		// Every byte of a string may be written in six.
 		if int64(n) > 6*int64(s.max)+jsonSlack {
-			return fmt.Errorf("%w: a json line of more than %d bytes", storage.ErrTooLarge, 6*int64(s.max)+jsonSlack)
+			return fmt.Errorf("%w: a json line of more than %d bytes, max.message.bytes is %d", storage.ErrTooLarge, 6*int64(s.max)+jsonSlack, s.max)
 		}
 		return nil
 	case KV:

@@ -200,6 +200,7 @@ func (h *followHandle) drainOne(ctx context.Context, f *followed, dest []byte) (
 	if cut := s.Unchanged(f.generation); f.cur.Offset() > cut {
 		return 0, fmt.Errorf("%s from offset %d on: %w: the log was cut there", f.p.tp, cut, storage.ErrOffsetGone)
 	}
+	f.generation = s.Generation() // what has been read so far is in it
 	f.cur.Advance(s)
 	n := 0
 	for n < len(dest) && len(h.left) == 0 {

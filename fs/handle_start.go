@@ -28,11 +28,11 @@ type startHandle struct {
 // longestOffset is how long a line can be and still be an offset; leading and trailing blanks are not.
 const longestOffset = 20
 
-func (t *Tree) newStartHandle(_ context.Context, p *part) (*startHandle, error) {
+func (t *Tree) newStartHandle(ctx context.Context, p *part) (*startHandle, error) {
 	if err := t.mayChange(); err != nil {
 		return nil, err
 	}
-	if err := p.Writable(); err != nil {
+	if err := p.Writable(ctx); err != nil {
 		return nil, err
 	}
 	t.writing.Add(1)
@@ -100,7 +100,7 @@ func (h *startHandle) flush(ctx context.Context, _ uint32) error {
 		h.t.settle.flush(&h.close)
 		return h.check(ctx, h.line)
 	}
-	err := h.apply(context.WithoutCancel(ctx)) // there is no second close(2) to try again with
+	err := h.apply(context.WithoutCancel(ctx))            // there is no second close(2) to try again with
 	if _, told, _ := classify(err); err != nil && !told { // shells do not look at the error of the close
 		h.tell(err)
 	}

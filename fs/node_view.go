@@ -207,7 +207,7 @@ func (n *viewNode) open(ctx context.Context, flags uint32) (handle, uint32, erro
 		if err := n.t.mayChange(); err != nil {
 			return nil, 0, err
 		}
-		if err := n.p.Writable(); err != nil {
+		if err := n.p.Writable(ctx); err != nil {
 			return nil, 0, err
 		}
 		var err error

@@ -66,7 +66,7 @@ func (s *topicSink) load(ctx context.Context, numbers []int32) error {
 		if err != nil {
 			return err
 		}
-		if err := p.Writable(); err != nil {
+		if err := p.Writable(ctx); err != nil {
 			return err
 		}
 		s.parts = append(s.parts, p)

@@ -61,7 +61,8 @@ type Partition interface {
 	// Watch sends to ch, without blocking, after each change of the snapshot, until stop is called. ch should have room for one.
 	Watch(ch chan<- struct{}) (stop func())
 	// Writable returns nil, or the error that an append would give because of what the log is: ErrReadOnly with the reason.
-	Writable() error
+	// It may have to examine the log first.
+	Writable(ctx context.Context) error
 	// Files lists the raw files. ErrUnsupported by an engine that has none.
 	Files(ctx context.Context) ([]FileInfo, error)
 	// File describes one raw file; ErrOffsetGone where there is none of that name.

@@ -266,6 +266,10 @@ func (p *partPlan) strangeFile(path, name string, strange Severity) {
 		p.add(about(path, Notice, FileLeftover, "remove it; a start does so too", "waits to be removed"))
 	case strings.HasSuffix(name, state.SuffixTorn):
 		p.add(about(path, Notice, FileTorn, "remove it once nobody wants to look at it", "moved aside by a recovery"))
+	case strings.HasSuffix(name, state.SuffixQuarantine):
+		p.add(about(path, Notice, FileTorn, "remove it once nobody wants to look at it", "taken out of a log by a repair"))
+	case strings.HasSuffix(name, state.SuffixMoving):
+		p.add(about(path, Notice, FileLeftover, "repair again", "left by a repair that was interrupted"))
 	case strings.HasSuffix(name, state.SuffixTemp):
 		p.add(about(path, Notice, FileLeftover, "remove it", "left by a write that was interrupted"))
 	case hasEnding(numbered) && !isNumber:

@@ -271,7 +271,7 @@ func (w *walker) plausible(pos storage.Pos) (bool, error) {
 	}
 	h, size, err := parseHead(b)
 	if size == 0 {
-		return errors.Is(err, record.ErrZero) || errors.Is(err, record.ErrTruncated), nil
+		return errors.Is(err, record.ErrZero), nil
 	}
 	return err == nil && w.fits(h.BaseOffset) && h.BaseOffset >= w.low, nil
 }

@@ -23,7 +23,6 @@ type checkpoints struct {
 	start    checkpoint
 	high     checkpoint   // high watermarks; of another's directory alone
 	startAt  vfs.FileInfo // of the file of start, when somebody else's was last read
-	startSeq int          // counts the changes of start that SetStart made
 }
 
 // checkpoint is one of them: its content, and the bytes of the file as far as they are known.
@@ -120,7 +119,6 @@ func (e *Engine) saveStart(p *part, o storage.Offset) error {
 	if err := p.gone(); err != nil {
 		return err
 	}
-	e.points.startSeq++
 	before := e.points.start.Clone()
 	e.points.start.Set(p.tp, o)
 	if err := e.putLocked(&e.points.start, state.LogStartFile); err != nil {
@@ -146,12 +144,12 @@ type point struct {
 	tp              storage.TopicPartition
 	recovery, start storage.Offset
 	needsStart      bool
+	disbelieved     bool // the log start in the file cannot be
 }
 
 // saveCheckpoints writes down how far the logs of the engine are. Lines of logs that were not opened stay. It needs Engine.change, so that no topic
 // comes or goes meanwhile. The line of a log start that is the base of the first segment is not needed once the removal of those below is durable.
 func (e *Engine) saveCheckpoints() error {
-	seq := e.points.seq()
 	var all []point
 	for _, p := range e.parts() {
 		l := p.opened()
@@ -162,16 +160,16 @@ func (e *Engine) saveCheckpoints() error {
 		if !needs && e.points.hasStart(p.tp) {
 			needs = !e.removedBelow(p.dir, start)
 		}
-		all = append(all, point{tp: p.tp, recovery: l.RecoveryPoint(), start: start, needsStart: needs})
+		all = append(all, point{tp: p.tp, recovery: l.RecoveryPoint(), start: start, needsStart: needs, disbelieved: l.StartDisbelieved()})
 	}
 	e.points.mu.Lock()
 	defer e.points.mu.Unlock()
-	unmoved := e.points.startSeq == seq // else what was just read may be older than what SetStart has written
 	for _, x := range all {
 		e.points.recovery.Set(x.tp, x.recovery)
 		e.points.raiseLocked(x.tp, x.recovery)
+		cur, has := e.points.start.Get(x.tp)
 		switch {
-		case !unmoved:
+		case has && x.start < cur && !x.disbelieved: // what was just read is older than what SetStart has written
 		case x.needsStart:
 			e.points.start.Set(x.tp, x.start)
 		default:
@@ -205,10 +203,4 @@ func (c *checkpoints) hasStart(tp storage.TopicPartition) bool {
 	defer c.mu.Unlock()
 	_, has := c.start.Get(tp)
 	return has
-}
-
-func (c *checkpoints) seq() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.startSeq
 }

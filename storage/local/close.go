@@ -97,7 +97,7 @@ func (e *Engine) allClean() bool {
 	}
 	for _, p := range e.parts() {
 		l := p.opened()
-		recovered := p.own && (l == nil && p.fresh || l != nil && l.Writable() == nil)
+		recovered := p.own && (l == nil && p.fresh || l != nil && l.Writable(context.Background()) == nil)
 		if !recovered {
 			return false
 		}

@@ -77,6 +77,9 @@ func (e *Engine) refuseEmpty(ctx context.Context, name string, parts []*part) er
 	err := e.empty(ctx, parts)
 	if err != nil && e.refusal() == nil {
 		refuseAll(parts, nil)
+		if lost := e.refusal(); lost != nil { // the lock was lost in between
+			refuseAll(parts, lost)
+		}
 	}
 	return err
 }

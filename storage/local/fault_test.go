@@ -113,7 +113,7 @@ func verify(t *testing.T, what string, fsys vfs.FS, done *promise) {
 		for _, n := range info.Partitions {
 			p, err := e.Partition(ctx, storage.TopicPartition{Topic: info.Name, Partition: n})
 			if err == nil {
-				err = p.Writable()
+				err = p.Writable(context.Background())
 			}
 			if err != nil {
 				t.Errorf("%s: partition %s-%d: %v", what, info.Name, n, err)

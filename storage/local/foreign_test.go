@@ -292,7 +292,7 @@ func TestWhoMayAppend(t *testing.T) {
 				t.Fatal(err)
 			}
 			end := s.End()
-			werr := p.Writable()
+			werr := p.Writable(context.Background())
 			a, aerr := p.Append(t.Context(), []storage.Record{{Timestamp: 1, Value: []byte("new")}}, 100)
 			serr := p.SetStart(t.Context(), end)
 			for what, err := range map[string]error{"writable": werr, "append": aerr, "start": serr} {

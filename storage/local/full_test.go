@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -37,7 +38,7 @@ func TestFullDisk(t *testing.T) {
 					t.Errorf("full: %v, want ENOSPC", err)
 				}
 			}
-			if err := p.Writable(); err != nil {
+			if err := p.Writable(context.Background()); err != nil {
 				t.Errorf("writable: %v", err)
 			}
 

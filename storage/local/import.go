@@ -169,7 +169,7 @@ func (e *Engine) checkWhole(ctx context.Context, p *part) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(l.Writable(), l.Close(ctx))
+	return errors.Join(l.Writable(ctx), l.Close(ctx))
 }
 
 // idOf returns the topic id that a partition's directory tells; none where the file is missing.

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -132,7 +133,7 @@ func TestForeignTopicIsNotChanged(t *testing.T) {
 		"delete":                    e.DeleteTopic(ctx, "other", true),
 		"add":                       e.AddPartition(ctx, "other", 1),
 		"delete with a strange one": e.DeleteTopic(ctx, "mine", true),
-		"append":                    mustPartition(t, e, "other", 0).Writable(),
+		"append":                    mustPartition(t, e, "other", 0).Writable(context.Background()),
 	} {
 		if !errors.Is(err, storage.ErrReadOnly) {
 			t.Errorf("%s: got %v, want ErrReadOnly", what, err)

@@ -100,6 +100,9 @@ func (l *Log) AppendBatches(ctx context.Context, batches [][]byte, more bool) (a
 
 // append stages, writes and publishes, and then tells who waits for it.
 func (l *Log) append(ctx context.Context, stage func(w *appendWork, now int64) error) (storage.Appended, error) {
+	if err := l.ready(ctx); err != nil {
+		return storage.Appended{}, err
+	}
 	a, rolled, err := l.appendLocked(ctx, stage)
 	if err != nil {
 		return storage.Appended{}, err
@@ -122,7 +125,7 @@ func (l *Log) appendLocked(ctx context.Context, stage func(w *appendWork, now in
 	if ctx.Err() != nil {
 		return a, false, context.Cause(ctx)
 	}
-	if err := l.takeLocked(ctx); err != nil {
+	if err := l.takeLocked(); err != nil {
 		return a, false, err
 	}
 	a.First = l.active.Next

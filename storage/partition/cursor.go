@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/segment"
@@ -35,9 +36,14 @@ func (c *cursor) Close() {
 
 // Advance implements storage.Cursor.
 func (c *cursor) Advance(s storage.Snapshot) {
-	if n, ok := s.(*snapshot); ok && n.log == c.snap.log {
-		c.snap = n
+	n, ok := s.(*snapshot)
+	if !ok || n.log != c.snap.log {
+		return
 	}
+	if n.Unchanged(c.snap.generation) != math.MaxInt64 { // the log was cut: what was read ahead may be gone
+		c.Close()
+	}
+	c.snap = n
 }
 
 // Next implements storage.Cursor.

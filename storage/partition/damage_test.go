@@ -252,3 +252,30 @@ func TestInvalidBatchIsNotCorruption(t *testing.T) {
 		}
 	}
 }
+
+// A log start that lies above all that the log ever held is a damaged checkpoint. Nothing is removed by it.
+func TestImpossibleLogStart(t *testing.T) {
+	for _, clean := range []bool{true, false} {
+		d := newDisk(t, memfs.New())
+		l := d.open(t)
+		for range 200 {
+			mustAppend(t, l, storage.Record{Timestamp: 1, Value: []byte(strings.Repeat("v", 60))})
+		}
+		if len(l.snap.Load().closed) < 3 {
+			t.Fatal("not enough segments")
+		}
+		if err := l.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		d.o.RecoveryPoint, d.o.Clean, d.o.LogStart = l.RecoveryPoint(), clean, 1<<40
+		d.attach()
+		l = d.open(t)
+		s := snap(t, l)
+		if s.Start() != 0 || s.End() != 200 || len(readFrom(t, s, 0)) != 200 {
+			t.Errorf("clean %v: %d to %d, %d records", clean, s.Start(), s.End(), len(readFrom(t, s, s.Start())))
+		}
+		if len(d.said) == 0 {
+			t.Error("nothing was reported")
+		}
+	}
+}

@@ -17,7 +17,7 @@ import (
 type foreign struct {
 	taken atomic.Bool // something has been written
 
-	// The fields below are guarded by Log.mu.
+	gate     chan struct{} // held during the examination; guards what follows, the plan until the examination is done and by Log.mu from then on
 	examined bool
 	refusal  error // why it must not be appended to
 	plan     plan
@@ -49,17 +49,24 @@ func (l *Log) loadForeign(ctx context.Context) error {
 		return err
 	}
 	l.whole, l.observer = l.observer.whole, nil
-	l.foreign = &foreign{}
+	l.foreign = &foreign{gate: make(chan struct{}, 1)}
 	l.syncer.set(l.o.RecoveryPoint)
 	return nil
 }
 
-// readyLocked examines a log of another's, the first time. The lock is held.
-func (l *Log) readyLocked(ctx context.Context) error {
+// ready examines a log of another's, the first time, and returns why it must not be appended to. It needs no lock of the log: until it is done nobody
+// appends.
+func (l *Log) ready(ctx context.Context) error {
 	f := l.foreign
 	if f == nil {
 		return nil
 	}
+	select {
+	case f.gate <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-f.gate }()
 	if !f.examined {
 		why, err := l.examine(ctx, &f.plan)
 		if err != nil {
@@ -75,14 +82,11 @@ func (l *Log) readyLocked(ctx context.Context) error {
 	return f.refusal
 }
 
-// takeLocked makes a log of another's, which has been examined, ready for the first byte. The lock is held.
-func (l *Log) takeLocked(ctx context.Context) error {
+// takeLocked makes a log of another's, which ready has let pass, take the first byte. The lock is held.
+func (l *Log) takeLocked() error {
 	f := l.foreign
 	if f == nil || f.taken.Load() {
 		return nil
-	}
-	if err := l.readyLocked(ctx); err != nil {
-		return err
 	}
 	if err := l.carryOut(&f.plan); err != nil {
 		return fmt.Errorf("%s: take over: %w", l.o.TP, err)
@@ -97,9 +101,12 @@ func (l *Log) takeLocked(ctx context.Context) error {
 
 // take is takeLocked for who does not hold the lock.
 func (l *Log) take(ctx context.Context) error {
+	if err := l.ready(ctx); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.takeLocked(ctx)
+	return l.takeLocked()
 }
 
 // carryOut does what was planned. It may be repeated.

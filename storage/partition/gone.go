@@ -28,6 +28,8 @@ func (l *Log) Abandon() { l.drop(storage.ErrClosed) }
 
 func (l *Log) drop(why error) {
 	l.leave(why)
+	l.startMu.Lock() // a change of the start that is under way ends first: it removes files
+	defer l.startMu.Unlock()
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()

@@ -24,6 +24,7 @@ type found struct {
 	ino      uint64
 	info     vfs.FileInfo
 	bad      bool // it cannot be read at all
+	anew     bool // it is not what it was, although it is the same file
 }
 
 // load lists the directory and publishes the first snapshot.
@@ -147,6 +148,9 @@ func (l *Log) swaps(ctx context.Context, entries []vfs.DirEntry) (s swapped, err
 		if err != nil {
 			return s, err
 		}
+		if f.bad {
+			continue
+		}
 		v, err := f.seg.Tail(ctx, f.size)
 		if err != nil {
 			return s, err
@@ -223,7 +227,7 @@ func (l *Log) tail(ctx context.Context, f *found) (segment.View, error) {
 			v.Size, v.Next = f.size, known
 		}
 	case !l.o.Clean:
-		l.recovered = fmt.Sprintf("%s holds no whole batch from position %d on: shown up to there", f.seg.Path(), v.Size)
+		l.recovered.Store(ptr(fmt.Sprintf("%s holds no whole batch from position %d on: shown up to there", f.seg.Path(), v.Size)))
 	}
 	return v, nil
 }
@@ -242,12 +246,7 @@ func (l *Log) loadWritable(ctx context.Context, list []found) error {
 	if err := l.loadEpochs(); err != nil {
 		return err
 	}
-	for len(list) > 1 && list[1].seg.Base <= l.o.LogStart { // the start was moved, the files are still there
-		if err := list[0].seg.Remove(); err != nil {
-			return err
-		}
-		list = list[1:]
-	}
+	onDisk := l.epochs
 	if len(list) == 0 {
 		seg := l.newSegment(l.o.LogStart)
 		if err := seg.Create(l.owner); err != nil {
@@ -284,7 +283,11 @@ func (l *Log) loadWritable(ctx context.Context, list []found) error {
 	last := list[len(list)-1]
 	app.Created(last.modified)
 	l.active = app
-	if err := l.mergeEpochs(list); err != nil {
+	list, err := l.removeBelowStart(list)
+	if err != nil {
+		return err
+	}
+	if err := l.mergeEpochs(list, onDisk); err != nil {
 		return err
 	}
 	if err := l.loadProducers(ctx, list, !ok); err != nil {
@@ -297,6 +300,22 @@ func (l *Log) loadWritable(ctx context.Context, list []found) error {
 	}
 	l.syncer.set(s.end)
 	return l.publishWritten(ctx, s)
+}
+
+// removeBelowStart removes segments that a moved start had left behind. The log was on stable storage up to its start when that was checkpointed: a start
+// above everything that the log is known to have held is a checkpoint that was damaged, by which nothing is removed.
+func (l *Log) removeBelowStart(list []found) ([]found, error) {
+	if end := max(l.active.Next, l.o.RecoveryPoint); l.o.LogStart > end {
+		l.note(fmt.Sprintf("the checkpointed log start %d is above the log's end, %d, and is not believed", l.o.LogStart, end))
+		l.o.LogStart, l.disbelieved = list[0].seg.Base, true
+	}
+	for len(list) > 1 && list[1].seg.Base <= l.o.LogStart {
+		if err := list[0].seg.Remove(); err != nil {
+			return nil, err
+		}
+		list = list[1:]
+	}
+	return list, nil
 }
 
 // skipTo gives a log that lost its end a new active segment at next, so that no offset is given twice.

@@ -87,8 +87,10 @@ type Log struct {
 	foreign   *foreign   // of a log that is another's and may be written here
 	producers *producers // nil where none are kept; guarded by mu
 
-	recovered string          // what recovery found and did; set at Open
-	told      map[string]bool // what was reported of the directory; used while it is listed
+	recovered atomic.Pointer[string] // what was found at the end of the log and done about it
+	// disbelieved is set at Open if the checkpointed log start cannot be.
+	disbelieved bool
+	told        map[string]bool // what was reported of the directory; used while it is listed
 }
 
 // closedSegment is a segment that was rolled and is not on stable storage yet.
@@ -159,6 +161,13 @@ func (l *Log) publishWritten(ctx context.Context, s *snapshot) error {
 	return l.show(ctx, s)
 }
 
+// written returns the newest state of what is in the files, whatever readers are shown of it.
+func (l *Log) written() *snapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.whole
+}
+
 // show makes s what readers see, as far as the isolation lets them.
 func (l *Log) show(ctx context.Context, s *snapshot) error {
 	if l.committed != nil {
@@ -175,16 +184,11 @@ func (l *Log) show(ctx context.Context, s *snapshot) error {
 }
 
 // Writable implements storage.Partition. A log that is another's is examined if that has not been done.
-func (l *Log) Writable() error {
+func (l *Log) Writable(ctx context.Context) error {
 	if !l.o.Writable {
 		return l.notWritable()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil
-	}
-	return l.readyLocked(context.Background())
+	return l.ready(ctx)
 }
 
 func (l *Log) notWritable() error {
@@ -261,6 +265,9 @@ func (l *Log) LogStart() (o storage.Offset, checkpoint bool) {
 	return s.start, s.start > s.at(0).Base
 }
 
+// StartDisbelieved reports whether the log was opened with a checkpointed start that cannot be.
+func (l *Log) StartDisbelieved() bool { return l.disbelieved }
+
 // OnStart sets what is called with a new log start before a file is removed: it must have made it durable when it returns.
 func (l *Log) OnStart(fn func(storage.Offset) error) { l.onStart = fn }
 
@@ -269,7 +276,10 @@ func (l *Log) Status() storage.PartitionStatus {
 	s := l.snap.Load()
 	st := storage.PartitionStatus{
 		Topic: l.o.TP.Topic, Partition: l.o.TP.Partition, Start: s.start, End: s.end, RecoveryPoint: l.RecoveryPoint(),
-		Segments: s.len(), Recovered: l.recovered,
+		Segments: s.len(),
+	}
+	if r := l.recovered.Load(); r != nil {
+		st.Recovered = *r
 	}
 	for i := range s.len() {
 		v := s.at(i)

@@ -366,3 +366,66 @@ func TestBatchesOfTransactions(t *testing.T) {
 		}
 	}
 }
+
+// A change of the start that is under way when the log is closed ends first: afterwards nobody removes files.
+func TestCloseWaitsForStart(t *testing.T) {
+	d := newDisk(t, memfs.New())
+	l := d.open(t)
+	for range 100 {
+		mustAppend(t, l, storage.Record{Value: make([]byte, 100)})
+	}
+	inside, leave := make(chan struct{}), make(chan struct{})
+	l.OnStart(func(storage.Offset) error {
+		close(inside)
+		<-leave
+		return nil
+	})
+	started, closed := make(chan error, 1), make(chan error, 1)
+	go func() { started <- l.SetStart(context.Background(), 90) }()
+	<-inside
+	go func() { closed <- l.Close(context.Background()) }()
+	close(leave)
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	d.o.RecoveryPoint, d.o.Clean = l.RecoveryPoint(), true
+	d.o.LogStart, _ = l.LogStart()
+	d.attach()
+	if s := snap(t, d.open(t)); s.Start() != 90 || s.End() != 100 {
+		t.Errorf("%d to %d", s.Start(), s.End())
+	}
+	if err := l.SetStart(context.Background(), 95); !errors.Is(err, storage.ErrClosed) {
+		t.Errorf("a start behind the close: %v", err)
+	}
+}
+
+// leader-epoch-checkpoint is rebuilt from the batches where it is missing, however the log was left.
+func TestEpochsAreRebuilt(t *testing.T) {
+	for _, clean := range []bool{true, false} {
+		d := newDisk(t, memfs.New())
+		l := d.open(t)
+		for range 100 {
+			mustAppend(t, l, storage.Record{Value: make([]byte, 100)})
+		}
+		if err := l.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		want, err := vfs.ReadFile(d.fs, l.path(epochFile), 1<<10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.fs.Remove(l.path(epochFile)); err != nil {
+			t.Fatal(err)
+		}
+		d.o.RecoveryPoint, d.o.Clean = l.RecoveryPoint(), clean
+		d.attach()
+		d.open(t)
+		got, err := vfs.ReadFile(d.fs, l.path(epochFile), 1<<10)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("clean %v: %q, %v, want %q", clean, got, err, want)
+		}
+	}
+}

@@ -123,6 +123,8 @@ func (s *snapshot) build(ctx context.Context, m *storage.Measure, first, last in
 // Close ends the log: watchers are told, segments sealed, the active one's indexes closed and its size index written. An error, or a log that was
 // poisoned before, means that the next opening has to recover it.
 func (l *Log) Close(ctx context.Context) error {
+	l.startMu.Lock() // a change of the start that is under way ends first: it removes files
+	defer l.startMu.Unlock()
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()

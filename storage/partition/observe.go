@@ -186,11 +186,17 @@ func (l *Log) relist(ctx context.Context, list []found) error {
 		return l.showAll(ctx, list)
 	}
 	n := *old
+	if err := l.cutMeanwhile(list, &n); err != nil {
+		return err
+	}
 	rewritten := false
 	for i := range list {
 		j := old.find(list[i].seg.Base)
 		was := old.at(j)
 		if was.Base != list[i].seg.Base || was.Path() != list[i].seg.Path() {
+			continue
+		}
+		if list[i].anew {
 			continue
 		}
 		if o.inodes[was.Base] == list[i].ino {
@@ -220,11 +226,7 @@ func (l *Log) relist(ctx context.Context, list []found) error {
 	}
 	n.closed, n.active, n.end = l.closedAgain(list, old), v, v.Next
 	if n.end < old.end {
-		n.generation++
-		o.cuts = append(o.cuts, cut{n.generation, n.end})
-		if l.committed != nil {
-			l.committed.again()
-		}
+		l.cutOff(&n, n.end)
 	}
 	n.start = min(max(l.logStart(), list[0].seg.Base), n.end)
 	n.modified = last.modified
@@ -327,23 +329,58 @@ func (l *Log) sees(f segment.Footprint) (bool, error) {
 	return err == nil && ok && b == f, err
 }
 
-// truncated publishes a log whose end was cut, and perhaps written anew. Nobody can say where exactly: at the latest behind the last batch that is as it was.
-func (l *Log) truncated(ctx context.Context, file vfs.FileInfo) error {
-	o, s := l.observer, l.observer.whole
-	keep := 0
+// cutAt returns the offset below which the active segment, as it was last seen, is still what it was: the end of the latest batch that is in its place.
+func (l *Log) cutAt() (storage.Offset, error) {
+	o := l.observer
 	for i := len(o.trail) - 1; i >= 0; i-- {
 		ok, err := l.sees(o.trail[i])
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if ok {
-			keep = i + 1
-			break
+			return o.trail[i].Next, nil
 		}
 	}
-	at := s.active.Base
-	if keep > 0 {
-		at = o.trail[keep-1].Next
+	return o.whole.active.Base, nil
+}
+
+// cutMeanwhile notices that the segment which was the last was cut, and perhaps written anew, before the log went on behind it.
+func (l *Log) cutMeanwhile(list []found, n *snapshot) error {
+	o := l.observer
+	for i := range list[:len(list)-1] {
+		f := &list[i]
+		if f.seg.Base != o.whole.active.Base || f.ino != o.inodes[f.seg.Base] {
+			continue
+		}
+		ok, err := l.trailHolds(f.info)
+		if ok || err != nil {
+			return err
+		}
+		at, err := l.cutAt()
+		if err != nil {
+			return err
+		}
+		f.anew = true // what is remembered of the segment is of other bytes
+		l.cutOff(n, at)
+	}
+	return nil
+}
+
+// cutOff makes n a generation in which the log is another from an offset on.
+func (l *Log) cutOff(n *snapshot, at storage.Offset) {
+	n.generation++
+	l.observer.cuts = append(l.observer.cuts, cut{n.generation, at})
+	if l.committed != nil {
+		l.committed.again()
+	}
+}
+
+// truncated publishes a log whose end was cut, and perhaps written anew. Nobody can say where exactly: at the latest behind the last batch that is as it was.
+func (l *Log) truncated(ctx context.Context, file vfs.FileInfo) error {
+	o, s := l.observer, l.observer.whole
+	at, err := l.cutAt()
+	if err != nil {
+		return err
 	}
 	seg := l.newSegment(s.active.Base)
 	v, err := seg.Tail(ctx, storage.Pos(file.Size))
@@ -352,12 +389,8 @@ func (l *Log) truncated(ctx context.Context, file vfs.FileInfo) error {
 	}
 	n := *s
 	n.active, n.end, n.modified = v, max(v.Next, n.start), file.Modified/1e6
-	n.generation++
-	o.cuts = append(o.cuts, cut{n.generation, at})
+	l.cutOff(&n, at)
 	o.file, o.trail, o.indexed = file, nil, v.Size
-	if l.committed != nil {
-		l.committed.again()
-	}
 	if err := l.leaveTrail(ctx, &n); err != nil {
 		return err
 	}

@@ -428,3 +428,24 @@ func TestCutBelowWhatWasThere(t *testing.T) {
 		t.Errorf("unchanged below %d, the log was cut at 60", got)
 	}
 }
+
+// A log is cut, written anew and rolled between two looks: its readers are told of the cut all the same.
+func TestCutAndRolledBetweenLooks(t *testing.T) {
+	b, d := newBroker(t)
+	b.append(6)
+	b.roll()
+	b.append(6)
+	l := d.open(t)
+	before := snap(t, l)
+	readFrom(t, before, 0)
+	b.cut()
+	b.append(3)
+	b.roll()
+	b.append(1)
+	d.now += 10
+	b.check(l, "cut, rolled")
+	after := snap(t, l)
+	if after.Generation() == before.Generation() || after.Unchanged(before.Generation()) > 6 {
+		t.Errorf("generation %d after %d, unchanged below %d: the log was cut at 6", after.Generation(), before.Generation(), after.Unchanged(before.Generation()))
+	}
+}

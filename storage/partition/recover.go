@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sort"
 
 	"github.com/logmount/logmount/storage"
@@ -37,11 +38,7 @@ func (l *Log) recover(ctx context.Context, list []found) ([]found, segment.Appen
 			}
 			list = list[:i+1]
 		}
-		for _, e := range r.Epochs {
-			if last, ok := l.epochs.Last(); !ok || e.Epoch > last.Epoch {
-				l.epochs, _ = l.epochs.Assign(e.Epoch, e.Start)
-			}
-		}
+		l.raiseEpochs(r.Epochs)
 		app = r.Appender
 		if i < len(list)-1 {
 			closing, err := app.Closing()
@@ -107,10 +104,11 @@ func (l *Log) goOnBehind(list []found, r *segment.Scanned) ([]found, segment.App
 }
 
 func (l *Log) note(s string) {
-	if l.recovered != "" {
-		l.recovered += "; "
+	if r := l.recovered.Load(); r != nil {
+		l.recovered.Store(ptr(*r + "; " + s))
+	} else {
+		l.recovered.Store(&s)
 	}
-	l.recovered += s
 	l.report(l.o.Dir, s)
 }
 
@@ -250,32 +248,34 @@ func copyRange(w io.WriterAt, r io.ReaderAt, from, end int64) error {
 }
 
 // mergeEpochs makes leader-epoch-checkpoint agree with the log: rebuilt where it is missing, without entries behind the end.
-func (l *Log) mergeEpochs(list []found) error {
-	changed := false
-	if len(l.epochs) == 0 {
+func (l *Log) mergeEpochs(list []found, onDisk state.Epochs) error {
+	if len(onDisk) == 0 { // what recovery saw does not reach back to the start
+		l.epochs = nil
 		for _, v := range append(closedViews(list), ptr(l.active.View())) {
 			more, err := v.Epochs()
 			if err != nil {
 				return err
 			}
-			for _, e := range more {
-				if last, ok := l.epochs.Last(); !ok || e.Epoch > last.Epoch {
-					l.epochs, _ = l.epochs.Assign(e.Epoch, e.Start)
-				}
-			}
+			l.raiseEpochs(more)
 		}
-		changed = len(l.epochs) > 0
 	}
-	if cut, was := l.epochs.TruncateFrom(l.active.Next); was {
-		l.epochs, changed = cut, true
-	}
-	if !changed {
+	l.epochs, _ = l.epochs.TruncateFrom(l.active.Next)
+	if slices.Equal(l.epochs, onDisk) {
 		return nil
 	}
 	return l.writeEpochs()
 }
 
-func ptr(v segment.View) *segment.View { return &v }
+// raiseEpochs takes epochs that are above the last.
+func (l *Log) raiseEpochs(more state.Epochs) {
+	for _, e := range more {
+		if last, ok := l.epochs.Last(); !ok || e.Epoch > last.Epoch {
+			l.epochs, _ = l.epochs.Assign(e.Epoch, e.Start)
+		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
 
 func (l *Log) writeEpochs() error {
 	if err := vfs.WriteFile(l.env.FS, l.path(epochFile), l.epochs.Format(), 0o644, &l.owner); err != nil {

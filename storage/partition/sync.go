@@ -47,7 +47,7 @@ func (l *Log) Sync(ctx context.Context) error {
 	if !l.Checkpointed() {
 		return nil
 	}
-	return l.syncTo(ctx, l.snap.Load().end)
+	return l.syncTo(ctx, l.written().end)
 }
 
 func (l *Log) syncTo(ctx context.Context, end storage.Offset) error {
@@ -105,8 +105,8 @@ func (l *Log) syncFiles() (storage.Offset, error) {
 		segs = append(segs, c.view.Segment)
 	}
 	segs = append(segs, l.active.Segment())
+	dir := l.syncer.dir.Swap(false) // with the lock held: who sets it makes the file before he lets go of the lock
 	l.mu.Unlock()
-	dir := l.syncer.dir.Swap(false)
 	for _, seg := range segs {
 		if err := seg.SyncLog(); err != nil && !l.dropped(seg) {
 			return 0, fmt.Errorf("sync: %w", err)
@@ -123,6 +123,6 @@ func (l *Log) syncFiles() (storage.Offset, error) {
 
 // dropped reports whether a segment has left the log, so that its files may be gone.
 func (l *Log) dropped(seg *segment.Segment) bool {
-	s := l.snap.Load()
+	s := l.written()
 	return s.at(s.find(seg.Base)).Segment != seg
 }

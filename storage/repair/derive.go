@@ -85,7 +85,8 @@ func same(ext string, got, want []byte, growing bool) bool {
 	return false
 }
 
-// sameSizes compares size indexes but for the largest timestamp, which is not always known when one is written.
+// sameSizes compares size indexes but for the largest timestamp, which is not always known when one is written, and for the log's modification time: one
+// that does not fit it is built anew by whoever uses it.
 func sameSizes(got, want []byte) bool {
 	if len(got) != len(want) || len(got) < index.SizeHeaderSize {
 		return false

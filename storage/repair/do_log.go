@@ -13,7 +13,7 @@ import (
 )
 
 // QuarantineSuffix ends the names of files that hold bytes taken out of a log: <base>.log.<position>.quarantine. No broker reads them.
-const QuarantineSuffix = ".quarantine"
+const QuarantineSuffix = state.SuffixQuarantine
 
 // cut takes stretches out of a log. They are copied and journalled first; then the indexes go, then the log is cut, or replaced by a copy without them.
 func (r *run) cut(a *Action) error {

@@ -15,7 +15,7 @@ import (
 const (
 	topicsFile    = ".logmount-topics.json" // the catalogue of topics; the engine that writes it is not imported here
 	metadataTopic = "__cluster_metadata"
-	suffixMoving  = ".moving" // of a log that is being given another base offset
+	suffixMoving  = state.SuffixMoving // of a log that is being given another base offset
 )
 
 // checkpointFiles are the offset checkpoints at the top.

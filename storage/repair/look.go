@@ -258,7 +258,11 @@ func (d *disk) scanFile(ctx context.Context, s *scanner, name string, o scanOpti
 	if err != nil {
 		return nil, err
 	}
-	return s.scan(ctx, f, st.Size, o)
+	r, err := s.scan(ctx, f, st.Size, o)
+	if err == nil {
+		r.header.Modified = st.Modified
+	}
+	return r, err
 }
 
 // scanSegment reads the log of a segment.

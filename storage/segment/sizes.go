@@ -169,7 +169,8 @@ func (v *View) SaveSizes(ctx context.Context) error {
 	t := *known
 	var edges sizeEdges
 	if err := v.edges(&edges); err != nil {
-		return err
+		v.env.Log.Warn("size index not kept", "path", v.logPath(), "err", err)
+		return ctx.Err()
 	}
 	v.saveSizes(&t, &edges)
 	if v.Live != nil {

@@ -137,6 +137,9 @@ const (
 	SuffixSwap    = ".swap"    // complete replacement that waits to be moved in
 	SuffixTorn    = ".torn"    // what recovery moved aside
 	SuffixTemp    = ".tmp"     // being written, to be renamed
+	// SuffixQuarantine marks bytes that a repair took out of a log, SuffixMoving a log that it is giving another base offset.
+	SuffixQuarantine = ".quarantine"
+	SuffixMoving     = ".moving"
 )
 
 const digits = 20 // of the base offset in a file's name

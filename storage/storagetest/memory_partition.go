@@ -145,7 +145,7 @@ func (p *memPartition) Append(ctx context.Context, records []storage.Record, bat
 	if err := p.enter(ctx, "append"); err != nil {
 		return storage.Appended{}, err
 	}
-	if err := p.Writable(); err != nil {
+	if err := p.Writable(ctx); err != nil {
 		return storage.Appended{}, err
 	}
 	p.mu.Lock()
@@ -191,7 +191,7 @@ func (p *memPartition) AppendBatches(ctx context.Context, batches [][]byte, _ bo
 	if err := p.enter(ctx, "append"); err != nil {
 		return a, 0, err
 	}
-	if err := p.Writable(); err != nil {
+	if err := p.Writable(ctx); err != nil {
 		return a, 0, err
 	}
 	var decoded [][]storage.Record
@@ -223,7 +223,7 @@ func (p *memPartition) CheckAppend(ctx context.Context, r *storage.Record) error
 	if err := p.enter(ctx, "check"); err != nil {
 		return err
 	}
-	if err := p.Writable(); err != nil {
+	if err := p.Writable(ctx); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -258,7 +258,7 @@ func (p *memPartition) SetStart(ctx context.Context, o storage.Offset) error {
 	if err := p.enter(ctx, "start"); err != nil {
 		return err
 	}
-	if err := p.Writable(); err != nil {
+	if err := p.Writable(ctx); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -292,7 +292,7 @@ func (p *memPartition) Watch(ch chan<- struct{}) (stop func()) {
 }
 
 // Writable implements storage.Partition.
-func (p *memPartition) Writable() error {
+func (p *memPartition) Writable(context.Context) error {
 	if err := p.m.writable(); err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func TestMemoryKnobs(t *testing.T) {
 	}
 	release()
 	m.ReadOnly("a test")
-	if err := p.Writable(); !errors.Is(err, storage.ErrReadOnly) {
+	if err := p.Writable(context.Background()); !errors.Is(err, storage.ErrReadOnly) {
 		t.Errorf("read-only: got %v", err)
 	}
 }

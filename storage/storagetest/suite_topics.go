@@ -56,7 +56,7 @@ func (t *test) topics() {
 	}
 	for n := range int32(3) {
 		p := partition(ctx, t, e, "a", n)
-		if err := p.Writable(); err != nil {
+		if err := p.Writable(ctx); err != nil {
 			t.Errorf("partition %d: %v", n, err)
 		}
 		snap := snapshot(ctx, t, p)

@@ -429,3 +429,31 @@ func TestEpochsAreRebuilt(t *testing.T) {
 		}
 	}
 }
+
+// A start at the end frees all the room that the records took, and the log goes on.
+func TestStartAtTheEndFreesAll(t *testing.T) {
+	m := memfs.New()
+	d := newDisk(t, m)
+	l := d.open(t)
+	for range 3 {
+		for range 50 {
+			mustAppend(t, l, storage.Record{Value: make([]byte, 50)})
+		}
+		end := snap(t, l).End()
+		if err := l.SetStart(context.Background(), end); err != nil {
+			t.Fatal(err)
+		}
+		st := l.Status()
+		if st.Bytes != 0 || st.Start != end || st.End != end || st.Segments != 1 {
+			t.Errorf("%+v", st)
+		}
+		if a := mustAppend(t, l, storage.Record{Value: []byte("x")}); a.First != end {
+			t.Errorf("next offset %d, want %d", a.First, end)
+		}
+		l = d.reopen(t, l)
+		if s := snap(t, l); s.Start() != end || s.End() != end+1 || len(readFrom(t, s, s.Start())) != 1 {
+			t.Errorf("%d to %d", s.Start(), s.End())
+		}
+		checkFiles(t, d, l, false)
+	}
+}

@@ -37,6 +37,11 @@ func (l *Log) SetStart(ctx context.Context, o storage.Offset) error {
 			return fmt.Errorf("%s: start %d: %w", l.o.TP, o, err)
 		}
 	}
+	if l.foreign == nil {
+		if err := l.rollEmptied(o); err != nil {
+			return fmt.Errorf("%s: start %d: %w", l.o.TP, o, err)
+		}
+	}
 	gone := l.publishStart(o)
 	l.watch.wake()
 	for _, v := range gone {
@@ -45,6 +50,30 @@ func (l *Log) SetStart(ctx context.Context, o storage.Offset) error {
 		}
 	}
 	return nil
+}
+
+// rollEmptied begins a new segment if the active one would hold nothing any more, so that its room is freed.
+func (l *Log) rollEmptied(o storage.Offset) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refusedLocked(); err != nil {
+		return err
+	}
+	if o != l.active.Next || l.active.Size == 0 {
+		return nil
+	}
+	now := l.env.Now().UnixMilli()
+	w := l.begin()
+	w.finishPiece(0)
+	w.app = l.newSegment(o).NewAppender(now)
+	w.piece(true)
+	modified := l.whole.modified
+	if err := l.commit(w, now); err != nil {
+		return err
+	}
+	s := *l.whole
+	s.modified = modified // nothing was appended
+	return l.publishWritten(context.Background(), &s)
 }
 
 // publishStart publishes the new start and returns the segments that lie below it.

@@ -47,45 +47,37 @@ func (c *cursor) Advance(s storage.Snapshot) {
 }
 
 // Next implements storage.Cursor.
-func (c *cursor) Next(ctx context.Context) (*storage.Record, error) {
-	for {
-		if err := c.enter(); err != nil {
-			return nil, err
-		}
-		rec, err := c.r.Next()
-		if err == nil {
-			return rec, nil
-		}
-		if !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		if err := c.leave(); err != nil {
-			return nil, err
-		}
-		if ctx.Err() != nil { // between segments: one may have nothing to show
-			return nil, context.Cause(ctx)
-		}
-	}
+func (c *cursor) Next(ctx context.Context) (r *storage.Record, err error) {
+	err = c.step(ctx, func() error {
+		r, err = c.r.Next()
+		return err
+	})
+	return r, err
 }
 
 // NextBatch implements storage.Cursor.
-func (c *cursor) NextBatch(ctx context.Context) ([]byte, error) {
+func (c *cursor) NextBatch(ctx context.Context) (b []byte, err error) {
+	err = c.step(ctx, func() error {
+		b, err = c.r.NextBatch()
+		return err
+	})
+	return b, err
+}
+
+// step calls next in the segment where the cursor stands, and in those behind it, until that gives something or an error other than io.EOF.
+func (c *cursor) step(ctx context.Context, next func() error) error {
 	for {
 		if err := c.enter(); err != nil {
-			return nil, err
+			return err
 		}
-		b, err := c.r.NextBatch()
-		if err == nil {
-			return b, nil
-		}
-		if !errors.Is(err, io.EOF) {
-			return nil, err
+		if err := next(); !errors.Is(err, io.EOF) {
+			return err
 		}
 		if err := c.leave(); err != nil {
-			return nil, err
+			return err
 		}
 		if ctx.Err() != nil { // between segments: one may have nothing to show
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 }

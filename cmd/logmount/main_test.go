@@ -49,6 +49,9 @@ func TestBadArgumentsAreOneLine(t *testing.T) {
 		{"an empty MNT", []string{"data", ""}, "MNT is empty"},
 		{"umount of nothing", []string{"umount"}, "logmount umount MNT"},
 		{"a verb of topics", []string{"topics", "frob"}, "topics has list, describe, create, delete and import"},
+		{"a shell without completion", []string{"completion", "foo"}, `no completion for "foo": there is bash, fish, powershell, zsh`},
+		{"help on nothing", []string{"help", "foo"}, `no verb "foo"`},
+		{"help on a verb of nothing", []string{"help", "topics", "foo"}, `no verb "topics foo"`},
 		{"a setting without a value", []string{"topics", "create", "d", "t", "--config", "x"}, "NAME=VALUE"},
 		{"a setting twice", []string{"topics", "create", "d", "t", "--config", "x=1", "--config", "x=2"}, "given twice"},
 		{"no partitions", []string{"topics", "create", "d", "t", "--partitions", "0"}, "at least one"},
@@ -76,7 +79,7 @@ func TestBadArgumentsAreOneLine(t *testing.T) {
 }
 
 func TestHelpAndVersion(t *testing.T) {
-	for _, args := range [][]string{{}, {"--help"}, {"topics"}, {"mount", "--help"}, {"completion", "bash"}, {"version"}, {"--version"}} {
+	for _, args := range [][]string{{}, {"--help"}, {"topics"}, {"mount", "--help"}, {"completion"}, {"completion", "bash"}, {"help"}, {"help", "topics"}, {"help", "topics", "list"}, {"version"}, {"--version"}} {
 		code, stdout, stderr := runIn(t, args...)
 		if code != exitOK || stdout == "" || stderr != "" {
 			t.Errorf("%q: got %d, %q, stderr %q; want 0 and something on stdout", args, code, stdout, stderr)

@@ -118,7 +118,8 @@ func takeDown(ctx context.Context, m *fs.Mounted, e storage.Engine, log *slog.Lo
 	return err
 }
 
-// stopOnSignal returns a context that the first SIGINT or SIGTERM (and, where hangup, SIGHUP) cancels. Further ones are swallowed until release.
+// stopOnSignal returns a context that the first SIGINT or SIGTERM (and, where hangup, SIGHUP) cancels. Further ones are swallowed until release. Nor does it
+// end a mount that whoever read its stderr has gone away: SIGPIPE is caught, rather than ignored, as programs started from here would inherit that.
 func stopOnSignal(ctx context.Context, log *slog.Logger, hangup bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 4)
@@ -128,6 +129,8 @@ func stopOnSignal(ctx context.Context, log *slog.Logger, hangup bool) (context.C
 	} else {
 		signal.Ignore(syscall.SIGHUP)
 	}
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
 	done := make(chan struct{})
 	stopped := make(chan struct{})
 	go func() {
@@ -148,6 +151,7 @@ func stopOnSignal(ctx context.Context, log *slog.Logger, hangup bool) (context.C
 		close(done)
 		<-stopped
 		signal.Stop(ch)
+		signal.Stop(pipe)
 		cancel(nil)
 	}
 }

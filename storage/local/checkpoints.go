@@ -48,13 +48,15 @@ func (e *Engine) loadCheckpoints() error {
 	return nil
 }
 
+// readCheckpoint reads a file. What makes it impossible (it is a directory, a link to nowhere, another user's) is an error where we are to write it; who only
+// looks at a directory may be about to rescue what is left of it, and is told.
 func (e *Engine) readCheckpoint(name string) (checkpoint, error) {
 	path := filepath.Join(e.o.Dir, name)
 	b, err := vfs.ReadFile(e.o.FS, path, checkpointLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return checkpoint{}, nil
 	}
-	if err != nil && !errors.Is(err, vfs.ErrTooBig) {
+	if err != nil && e.writable && !errors.Is(err, vfs.ErrTooBig) {
 		return checkpoint{}, err
 	}
 	c := checkpoint{onDisk: b}
@@ -87,7 +89,10 @@ func (e *Engine) logStartNow(tp storage.TopicPartition) storage.Offset {
 	if changed {
 		if start, err := e.readCheckpoint(state.LogStartFile); err == nil {
 			c.mu.Lock()
-			c.start, c.startAt = start, at
+			if start.bad == nil {
+				c.start = start
+			}
+			c.startAt = at
 			c.mu.Unlock()
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/logmount/logmount/storage"
 )
@@ -25,6 +26,15 @@ var settings = []setting{
 	{"segment.ms", 1, math.MaxInt64, func(c *storage.TopicConfig) *int64 { return &c.SegmentMs }},
 }
 
+// SettingNames returns the names of the settings that a topic can have, in their order.
+func SettingNames() []string {
+	names := make([]string, 0, len(settings))
+	for _, s := range settings {
+		names = append(names, s.name)
+	}
+	return names
+}
+
 // ParseConfig returns the settings of a topic whose catalogue entry says values; what it does not say has Kafka's default. An unknown name and a value
 // out of range are storage.ErrInvalidConfig.
 func ParseConfig(values map[string]string) (storage.TopicConfig, error) {
@@ -32,7 +42,7 @@ func ParseConfig(values map[string]string) (storage.TopicConfig, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name })
 		if i < 0 {
-			return c, fmt.Errorf("%w: %.80q is not known", storage.ErrInvalidConfig, name)
+			return c, fmt.Errorf("%w: %.80q is not known; known are %s (there is none of retention: nothing is deleted by itself)", storage.ErrInvalidConfig, name, strings.Join(SettingNames(), ", "))
 		}
 		s := settings[i]
 		n, err := strconv.ParseInt(values[name], 10, 64)

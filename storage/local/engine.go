@@ -82,10 +82,7 @@ func (e *Engine) Info() storage.EngineInfo {
 }
 
 // Room implements storage.Roomy.
-func (e *Engine) Room(ctx context.Context) (storage.Room, error) {
-	if ctx.Err() != nil {
-		return storage.Room{}, context.Cause(ctx)
-	}
+func (e *Engine) Room(context.Context) (storage.Room, error) {
 	if err := e.open(); err != nil {
 		return storage.Room{}, err
 	}
@@ -101,11 +98,9 @@ func reasonOf(err error) string {
 	return strings.TrimPrefix(err.Error(), storage.ErrReadOnly.Error()+": ")
 }
 
-// enter begins a method that looks at topics: a cancelled context, a closed engine, a directory that has changed under an engine that only reads it.
-func (e *Engine) enter(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+// enter begins a method that looks at topics: a closed engine, a directory that has changed under an engine that only reads it. Contexts are looked at where
+// there is something to wait for: every signal cancels one, and a disk does not answer stat(2) or open(2) with EINTR.
+func (e *Engine) enter() error {
 	if err := e.open(); err != nil {
 		return err
 	}
@@ -125,15 +120,12 @@ func (e *Engine) open() error {
 }
 
 // Topics implements storage.Engine.
-func (e *Engine) Topics(ctx context.Context) ([]storage.TopicInfo, error) {
-	if err := e.enter(ctx); err != nil {
+func (e *Engine) Topics(context.Context) ([]storage.TopicInfo, error) {
+	if err := e.enter(); err != nil {
 		return nil, err
 	}
 	var out []storage.TopicInfo
 	for _, name := range e.names() {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
 		if info, err := e.info(name); err == nil { // else deleted in the meantime
 			out = append(out, info)
 		}
@@ -148,8 +140,8 @@ func (e *Engine) names() []string {
 }
 
 // Topic implements storage.Engine.
-func (e *Engine) Topic(ctx context.Context, name string) (storage.TopicInfo, error) {
-	if err := e.enter(ctx); err != nil {
+func (e *Engine) Topic(_ context.Context, name string) (storage.TopicInfo, error) {
+	if err := e.enter(); err != nil {
 		return storage.TopicInfo{}, err
 	}
 	return e.info(name)
@@ -199,7 +191,7 @@ func (e *Engine) topicLocked(name string) (*topic, error) {
 
 // Partition implements storage.Engine.
 func (e *Engine) Partition(ctx context.Context, tp storage.TopicPartition) (storage.Partition, error) {
-	if err := e.enter(ctx); err != nil {
+	if err := e.enter(); err != nil {
 		return nil, err
 	}
 	p, err := e.find(tp)

@@ -33,7 +33,7 @@ func Import(ctx context.Context, o Options, names ...string) (imported []string,
 		return nil, err
 	}
 	if l.kind == kindBroker {
-		return nil, fmt.Errorf("%s: %w: %s; copy the partitions elsewhere first", o.Dir, storage.ErrReadOnly, l.reason(&Options{}))
+		return nil, fmt.Errorf("%s: %w: %s; copy the partitions elsewhere first", o.Dir, storage.ErrReadOnly, l.whose())
 	}
 	e, err := Open(ctx, o)
 	if err != nil {

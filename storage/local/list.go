@@ -107,7 +107,7 @@ func (e *Engine) knowPartLocked(tp storage.TopicPartition, ino uint64, c *catalo
 	switch {
 	case p.own || p.reason != "":
 	case e.kind == kindOwn:
-		p.reason = CatalogFile + " does not name it"
+		p.reason = CatalogFile + " does not name it; logmount topics import makes it ours"
 	case internalTopics[tp.Topic]:
 		p.reason = internalReason
 	}

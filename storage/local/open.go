@@ -34,6 +34,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.OneOfSeveral && l.kind == kindOwn {
 		return nil, l.alone(o.Dir)
 	}
+	if o.Exact && l.kind != kindOwn {
+		return nil, fmt.Errorf("%s: %w: -o batch=exact is for directories of logmount's own; %s", o.Dir, storage.ErrNotPermitted, l.whose())
+	}
 	e := &Engine{o: o, identity: readIdentity(&o, l), kind: l.kind, change: make(chan struct{}, 1), files: vfs.NewFiles(o.FS, o.MaxFiles), reason: l.reason(&o)}
 	e.seal.init()
 	e.watched = make(chan struct{}, 1)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/logmount/logmount/storage"
@@ -43,7 +44,10 @@ var ownNames = map[string]bool{
 // remoteCache is the directory in which a broker keeps indexes of segments that it has moved to remote storage.
 const remoteCache = "remote-log-index-cache"
 
-// scan looks at the top of a directory, and at nothing inside the directories there.
+// looks bounds how many directories are looked into to tell whether names of a partition's form are partitions.
+const looks = 50
+
+// scan looks at the top of a directory. Inside the directories there it looks only where nothing else tells that it is a log directory.
 func scan(fsys vfs.FS, dir string) (*listing, error) {
 	info, err := fsys.Stat(dir)
 	if err != nil {
@@ -58,6 +62,7 @@ func scan(fsys vfs.FS, dir string) (*listing, error) {
 	}
 	l := &listing{dirs: map[storage.TopicPartition]uint64{}, info: info}
 	var broker, catalogued bool
+	var likely []string // the first of those that have a partition's name
 	for _, en := range entries {
 		switch en.Name {
 		case state.MetaPropertiesFile:
@@ -85,6 +90,9 @@ func scan(fsys vfs.FS, dir string) (*listing, error) {
 			l.strange = append(l.strange, en.Name)
 		case name.Kind == state.DirNormal:
 			l.dirs[name.TopicPartition] = at.Ino
+			if len(likely) < looks {
+				likely = append(likely, en.Name)
+			}
 		default:
 			l.aside = append(l.aside, storage.Aside{Path: filepath.Join(dir, en.Name), Kind: name.Kind.String(), Topic: name.Topic, Partition: name.Partition})
 		}
@@ -95,12 +103,33 @@ func scan(fsys vfs.FS, dir string) (*listing, error) {
 		l.kind = kindBroker
 	case catalogued:
 		l.kind = kindOwn
-	case len(l.dirs) > 0 || len(l.aside) > 0:
+	case len(l.aside) > 0 || anyPartition(fsys, dir, likely):
 		l.kind = kindCopy
-	case len(l.strange) > 0:
-		return nil, fmt.Errorf("%s: %w: it holds no partition and other files: %s; choose an empty directory", dir, storage.ErrNotLogDirectory, some(l.strange))
+	case len(l.strange)+len(likely) > 0:
+		return nil, l.noLogs(dir, likely)
 	}
 	return l, nil
+}
+
+// anyPartition reports whether one of the directories holds what a partition's does, or nothing at all: there are other names that end with a number.
+func anyPartition(fsys vfs.FS, dir string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		entries, err := fsys.ReadDir(filepath.Join(dir, name))
+		return err != nil || len(entries) == 0 || slices.ContainsFunc(entries, func(en vfs.DirEntry) bool { return ofPartition(en.Name) })
+	})
+}
+
+func ofPartition(name string) bool {
+	_, _, _, segment := state.ParseFileName(name)
+	return segment || name == state.MetadataFile || name == state.EpochsFile
+}
+
+// noLogs says why a directory with something in it is no log directory.
+func (l *listing) noLogs(dir string, likely []string) error {
+	if slices.ContainsFunc(l.strange, ofPartition) {
+		return fmt.Errorf("%s: %w: it is the directory of one partition; give the one that it lies in: %s", dir, storage.ErrNotLogDirectory, filepath.Dir(dir))
+	}
+	return fmt.Errorf("%s: %w: it holds no partition and other files: %s; choose an empty directory", dir, storage.ErrNotLogDirectory, some(append(l.strange, likely...)))
 }
 
 // some names the first few of names.
@@ -112,7 +141,7 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
-// reason says why a directory is not written.
+// reason says why a directory is not written, and how it can be.
 func (l *listing) reason(o *Options) string {
 	switch {
 	case o.ReadOnly:
@@ -120,11 +149,23 @@ func (l *listing) reason(o *Options) string {
 	case o.ReadWrite:
 		return ""
 	case l.kind == kindBroker:
-		return "it is a broker's log directory (" + state.MetaPropertiesFile + ")"
+		return l.whose() + "; --read-write appends to the logs of one that has stopped"
 	case l.kind == kindCopy:
-		return "it holds partitions that are not ours (there is no " + CatalogFile + ")"
+		return l.whose() + "; logmount topics import makes topics ours, --read-write appends to them as they are"
 	}
 	return ""
+}
+
+// whose says what kind of another's directory it is.
+func (l *listing) whose() string {
+	switch l.kind {
+	case kindBroker:
+		return "it is a broker's log directory (" + state.MetaPropertiesFile + ")"
+	case kindCopy:
+		return "it holds partitions that are not ours (there is no " + CatalogFile + ")"
+	case kindOwn:
+	}
+	return "it is ours"
 }
 
 // makeDir makes a missing log directory durably.

@@ -51,6 +51,7 @@ func TestOpenClassifies(t *testing.T) {
 		writable bool
 		topics   string
 		err      error
+		why      string
 	}{
 		{name: "missing", writable: true},
 		{name: "missing, read-only", readOnly: true, err: fs.ErrNotExist},
@@ -65,6 +66,12 @@ func TestOpenClassifies(t *testing.T) {
 		{name: "a copy", files: map[string]string{"a-0/": "", "b-b-1/": "", "holiday.jpg": "x"}, topics: "a! b-b!"},
 		{name: "on its way out", files: map[string]string{"a-0." + strings.Repeat("0", 32) + "-delete/": ""}},
 		{name: "somebody's files", files: map[string]string{"holiday.jpg": "x", "src/": ""}, err: storage.ErrNotLogDirectory},
+		{name: "names that end in a number", files: map[string]string{"dbus-1/system.conf": "x", "rc-2/": "", "hosts": ""}, topics: "dbus! rc!"},
+		{name: "no logs in them", files: map[string]string{"dbus-1/system.conf": "x", "gtk-3/settings.ini": "x", "hosts": ""}, err: storage.ErrNotLogDirectory},
+		{name: "no logs in them, and nothing else", files: map[string]string{"dbus-1/system.conf": "x"}, err: storage.ErrNotLogDirectory},
+		{name: "one with a log", files: map[string]string{"a-0/00000000000000000000.log": "", "dbus-1/system.conf": "x"}, topics: "a! dbus!"},
+		{name: "one with an id", files: map[string]string{"a-0/partition.metadata": ""}, topics: "a!"},
+		{name: "a partition", files: map[string]string{"00000000000000000000.log": "", "leader-epoch-checkpoint": ""}, err: storage.ErrNotLogDirectory, why: "give the one that it lies in: /"},
 		{name: "a catalogue of the future", files: map[string]string{CatalogFile: `{"version":2}`}, err: storage.ErrUnsupported},
 		{name: "half a catalogue", files: map[string]string{CatalogFile: oneTopic[:40]}, err: storage.ErrCorrupt},
 		{name: "a catalogue that leads out", files: map[string]string{CatalogFile: `{"version":1,"deleting":[{"dir":"../etc-0","as":"x"}]}`}, err: storage.ErrCorrupt},
@@ -81,6 +88,9 @@ func TestOpenClassifies(t *testing.T) {
 				t.Fatalf("open: got %v, want %v", err, c.err)
 			}
 			if err != nil {
+				if !strings.Contains(err.Error(), c.why) {
+					t.Errorf("open: got %v, want %q in it", err, c.why)
+				}
 				return
 			}
 			defer mustClose(t, e)

@@ -13,7 +13,7 @@ import (
 
 // begin takes Engine.change for a change of the topics. The caller gives it back with end.
 func (e *Engine) begin(ctx context.Context) (end func(), err error) {
-	if err := e.enter(ctx); err != nil {
+	if err := e.enter(); err != nil {
 		return nil, err
 	}
 	if !e.writable {
@@ -22,10 +22,8 @@ func (e *Engine) begin(ctx context.Context) (end func(), err error) {
 	if e.foreignWrites() {
 		return nil, fmt.Errorf("log directory %s: %w: %w", e.o.Dir, storage.ErrNotPermitted, errAppendsOnly)
 	}
-	select {
-	case e.change <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if err := e.turn(ctx); err != nil {
+		return nil, err
 	}
 	end = func() { <-e.change }
 	if err := e.mayChange(); err != nil {
@@ -33,6 +31,21 @@ func (e *Engine) begin(ctx context.Context) (end func(), err error) {
 		return nil, err
 	}
 	return end, nil
+}
+
+// turn takes Engine.change, waiting for it if it must.
+func (e *Engine) turn(ctx context.Context) error {
+	select {
+	case e.change <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case e.change <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // mayChange checks what may have changed while the caller waited.

@@ -116,8 +116,10 @@ func helperAdvice(said string) string {
 		return " (or mount without -o allow_other)"
 	case strings.Contains(said, "Operation not permitted"):
 		return " (in a container: --cap-add SYS_ADMIN --device " + fuseDevice + "; under systemd: NoNewPrivileges=no)"
+	case strings.Contains(said, fuseDevice) && strings.Contains(said, "Permission denied"):
+		return (&deviceError{syscall.EACCES}).advice()
 	case strings.Contains(said, fuseDevice):
-		return (&deviceError{}).advice()
+		return (&deviceError{syscall.ENOENT}).advice()
 	}
 	return ""
 }
@@ -195,6 +197,9 @@ func (e *deviceError) Error() string {
 func (e *deviceError) Unwrap() error { return e.err }
 
 func (e *deviceError) advice() string {
+	if errors.Is(e.err, syscall.EACCES) {
+		return ": it is there but may not be opened by everybody: as root, chmod 666 " + fuseDevice + ", or put this user into its group (ls -l " + fuseDevice + ")"
+	}
 	return ": modprobe fuse, or in a container start it with --device " + fuseDevice + " --cap-add SYS_ADMIN"
 }
 

@@ -544,6 +544,7 @@ func TestErrorsOfTheDevice(t *testing.T) {
 	}{
 		{&deviceError{syscall.ENOENT}, "there is no /dev/fuse: modprobe fuse, or in a container start it with --device /dev/fuse --cap-add SYS_ADMIN"},
 		{&deviceError{&os.PathError{Op: "open", Path: fuseDevice, Err: syscall.EPERM}}, "cannot open /dev/fuse: operation not permitted: modprobe fuse, or"},
+		{&deviceError{syscall.EACCES}, "cannot open /dev/fuse: permission denied: it is there but may not be opened by everybody: as root, chmod 666 /dev/fuse"},
 	}
 	for _, tt := range tests {
 		if got := tt.err.Error(); !strings.HasPrefix(got, tt.want) {

@@ -88,7 +88,7 @@ Exit status: 0 no damage, 1 damage found, 2 a file could not be read.`,
 			if err != nil {
 				return err
 			}
-			res, err := inspect.Dump(c.Context(), vfs.OS(), c.OutOrStdout(), args, o)
+			res, err := inspect.Dump(c.Context(), vfs.OS(), c.OutOrStdout(), eachOf(args), o)
 			switch {
 			case err != nil:
 				return err

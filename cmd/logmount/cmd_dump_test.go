@@ -134,8 +134,11 @@ func TestOffsetsOfGroups(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &list); err != nil || code != exitOK || len(list) != 2 || list[1].Group != "billing" || *list[1].Lag != 2 || list[1].Metadata != "m" || list[1].Committed != 1700000000000 {
 		t.Errorf("got %d, %s, %v", code, out, err)
 	}
-	if code, out, _ = runIn(t, "offsets", dir, "nothing", "--groups", "--json"); code != exitOK || strings.TrimSpace(out) != "[]" {
-		t.Errorf("got %d, %s", code, out)
+	if code, out, errs = runIn(t, "offsets", dir, "nothing", "--groups", "--json"); code != exitFailed || out != "" || !strings.Contains(errs, "nothing") {
+		t.Errorf("a topic that is not there: got %d, %s, %s", code, out, errs)
+	}
+	if code, out, _ = runIn(t, "offsets", dir, "gone", "--groups", "--json"); code != exitOK || !strings.Contains(out, `"gone"`) {
+		t.Errorf("a topic that is elsewhere: got %d, %s", code, out)
 	}
 	if code, _, errs = runIn(t, "offsets", dir, "--groups", "--time", "now"); code != exitFailed || errs == "" {
 		t.Errorf("both flags: got %d, %q", code, errs)

@@ -53,7 +53,7 @@ could not be done.`,
 			defer stop()
 			out := &indexOutput{repairOutput: repairOutput{w: c.OutOrStdout(), json: asJSON}, check: opt.Check}
 			opt.Config = topicConfig
-			for _, arg := range args {
+			for _, arg := range eachOf(args) {
 				if err := runIndex(ctx, arg, opt, out); err != nil {
 					return err
 				}
@@ -73,6 +73,12 @@ func runIndex(ctx context.Context, arg string, opt repair.IndexOptions, out *ind
 	dir, err := dataPath(arg)
 	if err != nil {
 		return err
+	}
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%s is not there", arg)
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s is a file; index takes a log directory, or the directory of a partition: logmount index %s", arg, filepath.Dir(arg))
 	}
 	data, partition, lock, err := repair.Locate(vfs.OS(), dir)
 	if err != nil {

@@ -157,14 +157,19 @@ func runMount(c *cobra.Command, args []string, f *mountFlags) error {
 	if r.mnt, err = fs.CheckMountpoint(c.Context(), r.mnt, r.dirs...); err != nil {
 		return err
 	}
+	created := tellCreated(c.ErrOrStderr(), r.dirs[0])
 	if f.foreground {
-		return runForeground(c.Context(), r, c.ErrOrStderr())
+		return runForeground(c.Context(), r, c.ErrOrStderr(), created)
 	}
-	return startDaemon(c.Context(), r)
+	if err := startDaemon(c.Context(), r); err != nil {
+		return err
+	}
+	created()
+	return nil
 }
 
 // runForeground serves the mount in this process and logs to stderr or the log file.
-func runForeground(ctx context.Context, r mountRequest, stderr io.Writer) error {
+func runForeground(ctx context.Context, r mountRequest, stderr io.Writer, ready func()) error {
 	w := stderr
 	if r.logFile != "" {
 		f, err := openLog(r.logFile)
@@ -174,7 +179,7 @@ func runForeground(ctx context.Context, r mountRequest, stderr io.Writer) error 
 		defer func() { _ = f.Close() }() // lines are written through; there is nothing to lose
 		w = f
 	}
-	return serve(ctx, r, newLogger(w, r.logLevel), true, func() {})
+	return serve(ctx, r, newLogger(w, r.logLevel), true, ready)
 }
 
 func openLog(name string) (*os.File, error) {

@@ -15,12 +15,17 @@ import (
 
 // offsetsJSON is a partition's bounds as --json prints them.
 type offsetsJSON struct {
-	Topic     string          `json:"topic"`
-	Partition int32           `json:"partition"`
-	Start     storage.Offset  `json:"start"`
-	End       storage.Offset  `json:"end"`
-	Time      *int64          `json:"time,omitempty"`   // what --time means, in milliseconds
-	Offset    *storage.Offset `json:"offset,omitempty"` // the first record at or after it; the end where there is none
+	Topic     string         `json:"topic"`
+	Partition int32          `json:"partition"`
+	Start     storage.Offset `json:"start"`
+	End       storage.Offset `json:"end"`
+	*timedJSON
+}
+
+// timedJSON is what --time adds.
+type timedJSON struct {
+	Time   int64           `json:"time"`   // what --time means, in milliseconds
+	Offset *storage.Offset `json:"offset"` // the first record at or after it; null where there is none
 }
 
 func newOffsetsCmd() *cobra.Command {
@@ -64,7 +69,7 @@ func newOffsetsCmd() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&at, "time", "", "also print the first offset whose timestamp is at least this; spelt as under time/")
+	c.Flags().StringVar(&at, "time", "", "also print the first offset whose timestamp is at least this, - where there is none; spelt as under time/")
 	c.Flags().BoolVar(&groups, "groups", false, "print the offsets that consumer groups committed, read from __consumer_offsets, and how many are left to the end")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.MarkFlagsMutuallyExclusive("time", "groups")
@@ -141,7 +146,10 @@ func offsetsOf(ctx context.Context, e storage.Engine, tp storage.TopicPartition,
 		if err != nil {
 			return offsetsJSON{}, about("partition", tp.String(), err)
 		}
-		j.Time, j.Offset = ms, &o
+		j.timedJSON = &timedJSON{Time: *ms}
+		if o < s.End() {
+			j.Offset = &o
+		}
 	}
 	return j, nil
 }
@@ -157,8 +165,12 @@ func printOffsets(c *cobra.Command, list []offsetsJSON, timed, asJSON bool) erro
 	var rows [][]string
 	for _, j := range list {
 		row := []string{j.Topic, strconv.Itoa(int(j.Partition)), num(j.Start), num(j.End)}
-		if j.Offset != nil {
-			row = append(row, num(*j.Offset))
+		if j.timedJSON != nil {
+			at := "-"
+			if j.Offset != nil {
+				at = num(*j.Offset)
+			}
+			row = append(row, at)
 		}
 		rows = append(rows, row)
 	}

@@ -62,6 +62,12 @@ func printGroups(c *cobra.Command, arg string, args []string, asJSON bool) error
 			}
 			list = append(list, j)
 		}
+		if len(list) == 0 {
+			// A group may have committed offsets of a topic that is elsewhere; nobody having done so, it should at least be here.
+			if _, err := selectPartitions(c.Context(), e, args); err != nil {
+				return err
+			}
+		}
 		if err := writeGroups(c, list, asJSON); err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ marker of a clean shutdown is taken away for as long as it lasts. One that was c
 leaves it away: the next start then recovers, which takes longer and does no harm.
 
 Exit status: 0 all is well, 1 there is something to do, or something is left, 2 it could not
-be done.`,
+be done. DATA may be a list with commas, like a broker's log.dirs.`,
 		Example: `  logmount repair /srv/log
   logmount repair /srv/log orders payments-3 --apply
   logmount repair /srv/log --json | jq -r 'select(.action=="cut") | .path'`,
@@ -63,12 +63,12 @@ be done.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			data, err := dataPath(args[0])
+			dirs, err := dataPaths(args[0])
 			if err != nil {
 				return err
 			}
-			opt.Select, opt.Apply = args[1:], apply
-			return runRepair(c, data, opt, &repairOutput{w: c.OutOrStdout(), data: args[0], json: asJSON, apply: apply})
+			opt.Apply = apply
+			return runRepairs(c, dirs, listOf(args[0]), args[1:], opt, repairOutput{w: c.OutOrStdout(), json: asJSON, apply: apply})
 		},
 	}
 	c.Flags().BoolVar(&apply, "apply", false, "do it")
@@ -90,6 +90,27 @@ func refuseMounted(data string) error {
 		return fmt.Errorf("%s is mounted at %s; unmount it first: logmount umount %s", data, strings.Join(at, " and "), at[0])
 	}
 	return nil
+}
+
+// runRepairs repairs one log directory after the other. Damage in one does not keep the others from being repaired; that something cannot be done does.
+func runRepairs(c *cobra.Command, dirs, spelt, names []string, opt repair.Options, out repairOutput) error {
+	var damaged error
+	for i, sel := range shareOut(dirs, names) {
+		if len(names) > 0 && len(sel) == 0 {
+			continue // what was asked for lies in another one
+		}
+		o, one := opt, out
+		o.Select, one.data = sel, spelt[i]
+		err := runRepair(c, dirs[i], o, &one)
+		if e, ok := errors.AsType[*exitError](err); ok && e.code == exitDamage {
+			damaged = err
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return damaged
 }
 
 func runRepair(c *cobra.Command, data string, opt repair.Options, out *repairOutput) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/local"
 )
 
 func newTopicsCreateCmd() *cobra.Command {
@@ -28,18 +29,23 @@ func newTopicsCreateCmd() *cobra.Command {
 				return fmt.Errorf("--partitions %d: a topic has at least one", partitions)
 			}
 			topics := args[1:]
+			created := func() {}
+			if data, err := dataPath(args[0]); err == nil {
+				created = tellCreated(c.ErrOrStderr(), data)
+			}
 			return openFor(c.Context(), args[0], false, func(mnt string) string { return createOnMount(mnt, topics[0], partitions, len(settings) > 0) }, func(e storage.Engine) error {
 				for _, name := range topics {
 					if err := e.CreateTopic(c.Context(), storage.TopicSpec{Name: name, Partitions: partitions, Config: settings}); err != nil {
 						return about("topic", name, err)
 					}
 				}
+				created()
 				return nil
 			})
 		},
 	}
 	c.Flags().Int32Var(&partitions, "partitions", 1, "number of partitions")
-	c.Flags().StringArrayVar(&config, "config", nil, "a setting, NAME=VALUE with Kafka's names; may be repeated")
+	c.Flags().StringArrayVar(&config, "config", nil, "a setting, NAME=VALUE with Kafka's names: "+strings.Join(local.SettingNames(), ", ")+"; may be repeated")
 	return c
 }
 

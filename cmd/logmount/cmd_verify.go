@@ -38,7 +38,13 @@ is one JSON object on a line, with the fields data (the directory), path (below 
 what, severity, detail and repair; the last line holds the summary. DATA may be a list with
 commas, like a broker's log.dirs.
 
---adopt also finds what would hurt a broker that is given the directory.
+It is for a directory that one is not sure of: after a crash, on a disk that had errors, of a
+copy or backup before it is needed, before an upgrade. What it finds, logmount repair puts
+right where that is possible.
+
+--adopt also finds what would hurt a broker that is given the directory. It is for moving
+topics of ours, or rescued ones, to another cluster: ids of producers, leader epochs and names
+that mean something else there.
 
 Exit status: 0 nothing but notices, 1 damage, 2 something could not be checked.`,
 		Example: `  logmount verify /srv/log
@@ -61,7 +67,7 @@ Exit status: 0 nothing but notices, 1 damage, 2 something could not be checked.`
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object per finding, and one with the summary at the end")
-	c.Flags().BoolVar(&adopt, "adopt", false, "also find what would hurt a broker that adopts the directory")
+	c.Flags().BoolVar(&adopt, "adopt", false, "also find what would hurt a broker that is given the logs, before they are moved to another cluster")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print no notices")
 	c.Flags().IntVar(&jobs, "jobs", 0, "segments that are read at once (default the number of processors)")
 	return c
@@ -203,6 +209,9 @@ func (o *verifyOutput) summary(s inspect.Summary, err error) {
 	}
 	o.print(fmt.Sprintf("%s: %d partitions, %d segments, %d batches, %d records, %d bytes: %s, %d notices",
 		o.data, s.Partitions, s.Segments, s.Batches, s.Records, s.Bytes, verdict, s.Notices))
+	if s.Damage > 0 {
+		o.print("logmount repair " + o.data + " shows what can be put right")
+	}
 }
 
 // line prints v as JSON on one line. Nothing is escaped that JSON does not require.

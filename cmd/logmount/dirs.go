@@ -45,6 +45,15 @@ func listOf(arg string) []string {
 	return names
 }
 
+// eachOf returns arguments of which each may be a list of directories.
+func eachOf(args []string) []string {
+	var all []string
+	for _, arg := range args {
+		all = append(all, listOf(arg)...)
+	}
+	return all
+}
+
 // openEngine opens one log directory, or several as one.
 func openEngine(ctx context.Context, dirs []string, o local.Options) (_ storage.Engine, err error) {
 	if len(dirs) > 1 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -52,6 +53,14 @@ func openFor(ctx context.Context, arg string, readOnly bool, instead func(mnt st
 		}
 	}()
 	return do(e)
+}
+
+// tellCreated returns what tells, when it is called, that a log directory has been made which is missing now: its name may have been a slip.
+func tellCreated(w io.Writer, data string) func() {
+	if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
+		return func() {}
+	}
+	return func() { _, _ = fmt.Fprintf(w, "created %s\n", data) }
 }
 
 // lockedError says who has a directory and which file operation does on its mount what was asked for.

@@ -88,7 +88,7 @@ func (d *dumper) path(path string) error {
 		f.kind = fileKind(d.o.Type)
 	}
 	if f.kind == fileUnknown {
-		return fmt.Errorf("%s: its name does not tell what is in it", path)
+		return fmt.Errorf("%s: its name does not tell what is in it; --type does, for a *.quarantine: --type log", path)
 	}
 	return d.file(f)
 }

@@ -142,6 +142,39 @@ func TestJumps(t *testing.T) {
 	d.close()
 }
 
+// TestWritesBeforeTheEnd: they are appended like any other, and what may follow is counted from where they ended.
+func TestWritesBeforeTheEnd(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		flags uint32
+		at    []uint64
+		want  []syscall.Errno
+	}{
+		{"write only", syscall.O_WRONLY, []uint64{0, 2, 0, 2, 4, 2, 5}, []syscall.Errno{0, 0, 0, 0, 0, 0, syscall.EINVAL}},
+		{"the end goes back", syscall.O_WRONLY, []uint64{0, 2, 4, 0, 4}, []syscall.Errno{0, 0, 0, 0, syscall.EINVAL}},
+		{"append only", appendOnly, []uint64{7, 0, 100}, []syscall.Errno{0, 0, 0}},
+		{"read and write", syscall.O_RDWR, []uint64{7, 0, 100}, []syscall.Errno{0, 0, 0}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			k := newKernel(t, nil)
+			k.mustMkdir("orders")
+			d := k.mustOpen("orders/0/tail", tc.flags)
+			defer d.close()
+			want := ""
+			for i, at := range tc.at {
+				line := fmt.Sprintf("%d\n", i)
+				if got := d.pwrite(line, at); got != tc.want[i] {
+					t.Errorf("write %d at %d: %v, want %v", i, at, got, tc.want[i])
+				}
+				if tc.want[i] == 0 {
+					want += line
+				}
+			}
+			k.wantRead("orders/0/tail", want)
+		})
+	}
+}
+
 func TestWholeHonoursPositions(t *testing.T) {
 	k := newKernel(t, nil)
 	k.mustMkdir("orders")

@@ -49,14 +49,20 @@ need() {
 	have "$cmd" || die "$cmd is still missing after installing $*"
 }
 
-# need_fuse makes sure that a mount is possible: fusermount3 and the device. It fails with a reason.
+# need_fuse makes sure that a mount is possible: fusermount3, and the device, which must be there and may be opened. It fails with a reason.
 need_fuse() {
 	need fusermount3 fuse3
-	[ -e /dev/fuse ] && return
-	say "/dev/fuse is missing; loading the kernel module"
-	as_root modprobe fuse 2>/dev/null || true
+	[ -e /dev/fuse ] || {
+		say "/dev/fuse is missing; loading the kernel module"
+		as_root modprobe fuse 2>/dev/null || true
+	}
 	[ -e /dev/fuse ] || {
 		say "no /dev/fuse: in a container start it with --device /dev/fuse --cap-add SYS_ADMIN"
+		return 1
+	}
+	{ : <>/dev/fuse; } 2>/dev/null || {
+		say "/dev/fuse is there but $(id -un) cannot open it ($(ls -l /dev/fuse)): as root, chmod 666 /dev/fuse, or put the user into its group"
+		say "in a container, start that with --device /dev/fuse"
 		return 1
 	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Engine serves topics. All methods may be called by many goroutines at once. A method that takes a context returns the context's cause soon after it
-// is cancelled, unless what it does must not be left half done.
+// is cancelled where it waits or works for long, unless what it does must not be left half done.
 type Engine interface {
 	// Info says what is served. It does not block.
 	Info() EngineInfo

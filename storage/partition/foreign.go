@@ -61,10 +61,8 @@ func (l *Log) ready(ctx context.Context) error {
 	if f == nil {
 		return nil
 	}
-	select {
-	case f.gate <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := pass(ctx, f.gate); err != nil {
+		return err
 	}
 	defer func() { <-f.gate }()
 	if !f.examined {

@@ -55,10 +55,8 @@ func (l *Log) Look(ctx context.Context) error {
 	if o == nil {
 		return nil
 	}
-	select {
-	case o.gate <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := pass(ctx, o.gate); err != nil {
+		return err
 	}
 	defer func() { <-o.gate }()
 	before := l.snap.Load()
@@ -72,6 +70,21 @@ func (l *Log) Look(ctx context.Context) error {
 		l.watch.wake()
 	}
 	return nil
+}
+
+// pass takes a gate. Where it need not wait it does not mind that the context has ended.
+func pass(ctx context.Context, gate chan struct{}) error {
+	select {
+	case gate <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case gate <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func (l *Log) look(ctx context.Context) error {

@@ -98,6 +98,11 @@ func (s *Segment) enter(ctx context.Context, g *gate) error {
 	ch := g.ch
 	s.mu.Unlock()
 	select {
+	case ch <- struct{}{}: // without a wait it does not matter that the context has ended
+		return nil
+	default:
+	}
+	select {
 	case ch <- struct{}{}:
 		return nil
 	case <-ctx.Done():

@@ -47,46 +47,51 @@ func (c *cursor) Advance(s storage.Snapshot) {
 }
 
 // Next implements storage.Cursor.
-func (c *cursor) Next(ctx context.Context) (r *storage.Record, err error) {
-	err = c.step(ctx, func() error {
-		r, err = c.r.Next()
-		return err
-	})
-	return r, err
+func (c *cursor) Next(ctx context.Context) (*storage.Record, error) {
+	for {
+		if c.open {
+			r, err := c.r.Next()
+			if err == nil || !errors.Is(err, io.EOF) {
+				return r, err
+			}
+		}
+		if err := c.turn(ctx); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // NextBatch implements storage.Cursor.
-func (c *cursor) NextBatch(ctx context.Context) (b []byte, err error) {
-	err = c.step(ctx, func() error {
-		b, err = c.r.NextBatch()
-		return err
-	})
-	return b, err
-}
-
-// step calls next in the segment where the cursor stands, and in those behind it, until that gives something or an error other than io.EOF.
-func (c *cursor) step(ctx context.Context, next func() error) error {
+func (c *cursor) NextBatch(ctx context.Context) ([]byte, error) {
 	for {
-		if err := c.enter(); err != nil {
-			return err
+		if c.open {
+			b, err := c.r.NextBatch()
+			if err == nil || !errors.Is(err, io.EOF) {
+				return b, err
+			}
 		}
-		if err := next(); !errors.Is(err, io.EOF) {
-			return err
-		}
-		if err := c.leave(); err != nil {
-			return err
-		}
-		if ctx.Err() != nil { // between segments: one may have nothing to show
-			return context.Cause(ctx)
+		if err := c.turn(ctx); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// turn opens the segment where the cursor stands, or leaves one that has been read to its end.
+func (c *cursor) turn(ctx context.Context) error {
+	if !c.open {
+		return c.enter()
+	}
+	if err := c.leave(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil { // between segments: one may have nothing to show
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // enter opens the segment where the cursor stands.
 func (c *cursor) enter() error {
-	if c.open {
-		return nil
-	}
 	if first := c.snap.at(0).Base; c.from < first {
 		return fmt.Errorf("%s: offset %d: %w: the log starts at %d", c.snap.log.o.TP, c.from, storage.ErrOffsetGone, first)
 	}

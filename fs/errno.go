@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"syscall"
@@ -99,7 +100,11 @@ func failure(log *slog.Logger, reports *Reports, op, path string, err error) sys
 // reportOf describes an expected error.
 func reportOf(path string, err error) storage.Report {
 	if c, ok := errors.AsType[*storage.CorruptError](err); ok {
-		return storage.Report{Path: c.Path, Reason: strings.TrimPrefix(c.Error(), c.Path+": ")}
+		r := storage.Report{Path: c.Path, Reason: strings.TrimPrefix(c.Error(), c.Path+": ")}
+		if d, ok := errors.AsType[*damageError](err); ok {
+			r.Reason += fmt.Sprintf("; the log goes on at offset %d", d.next)
+		}
+		return r
 	}
 	return storage.Report{Path: path, Reason: err.Error()}
 }

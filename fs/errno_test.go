@@ -175,6 +175,7 @@ func TestFailure(t *testing.T) {
 			t.Fatalf("got %v, want EIO", got)
 		}
 	}
+	failure(nil, r, "read", "orders/0/tail", &damageError{fmt.Errorf("read: %w", corrupt), 9})
 	failure(nil, r, "write", "orders/0/tail.json", fmt.Errorf("%w: column 3", storage.ErrInvalidRecord))
 	failure(nil, r, "write", "orders/0/tail.json", fmt.Errorf("%w: column 9", storage.ErrInvalidRecord))
 	failure(nil, r, "write", "orders/0/tail.json", fmt.Errorf("%w: column 9", storage.ErrInvalidRecord))
@@ -189,12 +190,13 @@ func TestFailure(t *testing.T) {
 	}
 
 	want := `{"time":"2026-08-30T00:00:03Z","path":"orders-0/0.log","reason":"position 61, offset 4: checksum does not match","first":"2026-08-30T00:00:01Z","count":3}
-{"time":"2026-08-30T00:00:04Z","path":"orders/0/tail.json","reason":"invalid record: column 3"}
-{"time":"2026-08-30T00:00:06Z","path":"orders/0/tail.json","reason":"invalid record: column 9","first":"2026-08-30T00:00:05Z","count":2}
-{"time":"2026-08-30T00:00:07Z","path":"orders","reason":"operation not permitted: internal"}
-{"time":"2026-08-30T00:00:08Z","path":"orders","reason":"invalid name: the next number is 1"}
-{"time":"2026-08-30T00:00:09Z","path":"orders/0/tail","reason":"record too large: max.message.bytes is 9"}
-{"time":"2026-08-30T00:00:10Z","path":"orders/0/tail","reason":"open: surprise"}
+{"time":"2026-08-30T00:00:04Z","path":"orders-0/0.log","reason":"position 61, offset 4: checksum does not match; the log goes on at offset 9"}
+{"time":"2026-08-30T00:00:05Z","path":"orders/0/tail.json","reason":"invalid record: column 3"}
+{"time":"2026-08-30T00:00:07Z","path":"orders/0/tail.json","reason":"invalid record: column 9","first":"2026-08-30T00:00:06Z","count":2}
+{"time":"2026-08-30T00:00:08Z","path":"orders","reason":"operation not permitted: internal"}
+{"time":"2026-08-30T00:00:09Z","path":"orders","reason":"invalid name: the next number is 1"}
+{"time":"2026-08-30T00:00:10Z","path":"orders/0/tail","reason":"record too large: max.message.bytes is 9"}
+{"time":"2026-08-30T00:00:11Z","path":"orders/0/tail","reason":"open: surprise"}
 `
 	if got := string(r.JSON()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -184,6 +184,7 @@ func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte, 
 			v.learn(s, pos+int64(n))
 			return n, nil
 		case err != nil:
+			err = goesOn(ctx, h.cur, v.format, err)
 			h.cur.Close()
 			h.cur, h.next = nil, at
 			return n, err

@@ -71,6 +71,9 @@ elsewhere, or leaves it.
   damage      file, position, reason
   note        file, position, reason
 
+Several may be given, also as a list with commas, like a broker's log.dirs. A file that a
+repair took out of a log, *.quarantine, takes --type log.
+
 It reads only, and may be used while a broker or a mount is at work in the directory.
 Exit status: 0 no damage, 1 damage found, 2 a file could not be read.`,
 		Example: `  logmount dump /srv/log/orders-0

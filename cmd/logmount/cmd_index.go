@@ -26,7 +26,8 @@ func newIndexCmd() *cobra.Command {
 		Long: `Rebuild the files that are derived from logs: .index, .timeindex, .txnindex, and beside logs
 of ours .sizeindex. They become what a broker's recovery makes of the same log, byte for byte.
 Files that are so already are not written. DATA must not be mounted and no broker may run on
-it; --check only reads, and may be used on a directory that is in use.
+it; --check only reads, and may be used on a directory that is in use. Several directories may
+be given, also as a list with commas, like a broker's log.dirs.
 
 The distance between entries is index.interval.bytes. Of a topic of ours it is the topic's
 own; of others it is found out from the index that is there, if that was made by the rule

@@ -52,7 +52,7 @@ could not be done.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			out := &indexOutput{repairOutput: repairOutput{w: c.OutOrStdout(), json: asJSON}, check: opt.Check}
+			out := &indexOutput{repairOutput: repairOutput{lineOutput: lineOutput{w: c.OutOrStdout()}, json: asJSON}, check: opt.Check}
 			opt.Config = topicConfig
 			for _, arg := range eachOf(args) {
 				if err := runIndex(ctx, arg, opt, out); err != nil {

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -68,7 +66,7 @@ be done. DATA may be a list with commas, like a broker's log.dirs.`,
 				return err
 			}
 			opt.Apply = apply
-			return runRepairs(c, dirs, listOf(args[0]), args[1:], opt, repairOutput{w: c.OutOrStdout(), json: asJSON, apply: apply})
+			return runRepairs(c, dirs, listOf(args[0]), args[1:], opt, repairOutput{lineOutput: lineOutput{w: c.OutOrStdout()}, json: asJSON, apply: apply})
 		},
 	}
 	c.Flags().BoolVar(&apply, "apply", false, "do it")
@@ -150,12 +148,10 @@ func runRepair(c *cobra.Command, data string, opt repair.Options, out *repairOut
 
 // repairOutput prints actions as they come.
 type repairOutput struct {
-	w      io.Writer
-	data   string // as the caller spelt it
-	json   bool
-	apply  bool
-	before func() // called before something is printed; may be nil
-	err    error  // the first that the writer gave
+	lineOutput
+	data  string // as the caller spelt it
+	json  bool
+	apply bool
 }
 
 func (o *repairOutput) action(a repair.Action) {
@@ -188,30 +184,4 @@ func (o *repairOutput) summary(r repair.Result) {
 		text += fmt.Sprintf("; %d findings of damage are left", r.Left)
 	}
 	o.print(text)
-}
-
-// line prints v as JSON on one line. Nothing is escaped that JSON does not require.
-func (o *repairOutput) line(v any) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		o.keep(err)
-		return
-	}
-	o.print(strings.TrimSuffix(b.String(), "\n"))
-}
-
-func (o *repairOutput) print(s string) {
-	if o.before != nil {
-		o.before()
-	}
-	_, err := fmt.Fprintln(o.w, s)
-	o.keep(err)
-}
-
-func (o *repairOutput) keep(err error) {
-	if o.err == nil {
-		o.err = err
-	}
 }

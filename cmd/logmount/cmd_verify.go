@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -62,7 +60,7 @@ Exit status: 0 nothing but notices, 1 damage, 2 something could not be checked.`
 				return err
 			}
 			opt := inspect.VerifyOptions{Select: args[1:], Adopt: adopt, Jobs: jobs, Config: knownConfig}
-			out := verifyOutput{w: c.OutOrStdout(), json: asJSON, quiet: quiet}
+			out := verifyOutput{lineOutput: lineOutput{w: c.OutOrStdout()}, json: asJSON, quiet: quiet}
 			return runVerify(c, dirs, opt, &out)
 		},
 	}
@@ -150,12 +148,10 @@ func isOf(dir, name string) bool {
 
 // verifyOutput prints findings as they come.
 type verifyOutput struct {
-	w      io.Writer
-	data   string // the directory
-	json   bool
-	quiet  bool
-	before func() // called before something is printed; may be nil
-	err    error  // the first that the writer gave
+	lineOutput
+	data  string // the directory
+	json  bool
+	quiet bool
 }
 
 func (o *verifyOutput) finding(f inspect.Finding) {
@@ -211,31 +207,5 @@ func (o *verifyOutput) summary(s inspect.Summary, err error) {
 		o.data, s.Partitions, s.Segments, s.Batches, s.Records, s.Bytes, verdict, s.Notices))
 	if s.Damage > 0 {
 		o.print("logmount repair " + o.data + " shows what can be put right")
-	}
-}
-
-// line prints v as JSON on one line. Nothing is escaped that JSON does not require.
-func (o *verifyOutput) line(v any) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		o.keep(err)
-		return
-	}
-	o.print(strings.TrimSuffix(b.String(), "\n"))
-}
-
-func (o *verifyOutput) print(s string) {
-	if o.before != nil {
-		o.before()
-	}
-	_, err := fmt.Fprintln(o.w, s)
-	o.keep(err)
-}
-
-func (o *verifyOutput) keep(err error) {
-	if o.err == nil {
-		o.err = err
 	}
 }

@@ -41,3 +41,36 @@ func printTable(w io.Writer, heading []string, rows [][]string) error {
 	}
 	return tw.Flush()
 }
+
+// lineOutput prints line by line. It keeps the first error of its writer; what comes after that is lost.
+type lineOutput struct {
+	w      io.Writer
+	before func() // called before something is printed; may be nil
+	err    error
+}
+
+// line prints v as JSON on one line. Nothing is escaped that JSON does not require.
+func (o *lineOutput) line(v any) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		o.keep(err)
+		return
+	}
+	o.print(strings.TrimSuffix(b.String(), "\n"))
+}
+
+func (o *lineOutput) print(s string) {
+	if o.before != nil {
+		o.before()
+	}
+	_, err := fmt.Fprintln(o.w, s)
+	o.keep(err)
+}
+
+func (o *lineOutput) keep(err error) {
+	if o.err == nil {
+		o.err = err
+	}
+}

@@ -24,21 +24,32 @@ func (w *batchWalk) shows() bool {
 	return !w.scan.Header.Attributes.Control() && !w.hidden.batch(&w.scan.Header)
 }
 
+// begin makes a walk stand at pos, where a batch with at least offset low starts. done ends it.
+func (v *View) begin(pos storage.Pos, low storage.Offset) (w *batchWalk, done func(), err error) {
+	f, err := v.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	w = &batchWalk{hidden: v.Hidden}
+	w.scan.reset(v.Segment, f, pos, v.Size, low)
+	return w, func() {
+		w.scan.rest()
+		f.Unpin()
+	}, nil
+}
+
 // walk calls fn for each batch from pos on, until fn returns errStop or the view ends. The batch is valid during the call. An unreadable place is
 // reported, told to bad if that is not nil, and passed over.
 func (v *View) walk(ctx context.Context, pos storage.Pos, low storage.Offset, bad func(*storage.CorruptError) error, fn func(w *batchWalk, b []byte) error) error {
 	if v.Empty() {
 		return nil
 	}
-	f, err := v.open()
+	w, done, err := v.begin(pos, low)
 	if err != nil {
 		return err
 	}
-	defer f.Unpin()
-	w := batchWalk{hidden: v.Hidden}
-	w.scan.reset(v.Segment, f, pos, v.Size, low)
-	defer w.scan.rest()
-	for n := 0; ; n++ {
+	defer done()
+	for n := 1; ; n++ {
 		if n%64 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -53,7 +64,7 @@ func (v *View) walk(ctx context.Context, pos storage.Pos, low storage.Offset, ba
 			b, err = w.scan.Batch()
 		}
 		if err == nil {
-			if err = fn(&w, b); errors.Is(err, errStop) {
+			if err = fn(w, b); errors.Is(err, errStop) {
 				return nil
 			}
 			if err != nil {
@@ -85,15 +96,12 @@ func (v *View) walkHeaders(ctx context.Context, pos storage.Pos, low storage.Off
 	if v.Empty() {
 		return nil
 	}
-	f, err := v.open()
+	w, done, err := v.begin(pos, low)
 	if err != nil {
 		return err
 	}
-	defer f.Unpin()
-	w := batchWalk{hidden: v.Hidden}
-	w.scan.reset(v.Segment, f, pos, v.Size, low)
-	defer w.scan.rest()
-	for n := 0; ; n++ {
+	defer done()
+	for n := 1; ; n++ {
 		if n%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -101,7 +109,7 @@ func (v *View) walkHeaders(ctx context.Context, pos storage.Pos, low storage.Off
 		var ce *storage.CorruptError
 		switch {
 		case err == nil:
-			if err := fn(&w); err != nil {
+			if err := fn(w); err != nil {
 				return ignoreStop(err)
 			}
 		case errors.Is(err, io.EOF):

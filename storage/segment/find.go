@@ -189,7 +189,7 @@ func (v *View) backward() (func(i int) (storage.Pos, record.Header, bool), error
 		entry -= 1 << min(i, 20)
 		for entry > 0 {
 			var e index.OffsetEntry
-			err := v.withOffsets(info, func(x index.Offsets) error {
+			err := v.offsets(info, func(x index.Offsets) error {
 				var err error
 				e, err = x.Entry(entry - 1)
 				return err

@@ -83,7 +83,9 @@ func (v *View) loadIndexes() (*indexInfo, error) {
 	if info.times > 0 && !v.Tail {
 		err = v.withTimes(info, func(t index.Times) error {
 			e, err := t.Entry(info.times - 1)
-			info.maxTimestamp = e.Timestamp
+			if err == nil {
+				info.maxTimestamp = e.Timestamp
+			}
 			return err
 		})
 	}
@@ -170,7 +172,25 @@ func (s *Scanner) headAhead() int {
 	return headChunk
 }
 
+// withOffsets calls fn with the offset index. Where an entry that fn reads makes no sense it goes on as if there were none: whoever asks begins further up.
 func (v *View) withOffsets(info *indexInfo, fn func(index.Offsets) error) error {
+	return hint(v.offsets(info, fn))
+}
+
+// withTimes is withOffsets for the time index.
+func (v *View) withTimes(info *indexInfo, fn func(index.Times) error) error {
+	return hint(v.times(info, fn))
+}
+
+// hint forgives what is wrong in an index: the log itself tells.
+func hint(err error) error {
+	if errors.Is(err, storage.ErrCorrupt) {
+		return nil
+	}
+	return err
+}
+
+func (v *View) offsets(info *indexInfo, fn func(index.Offsets) error) error {
 	if info.memOffsets != nil {
 		return fn(index.Offsets{R: bytes.NewReader(info.memOffsets), N: info.offsets, Base: v.Base})
 	}
@@ -199,7 +219,7 @@ func shorter(h *vfs.Handle, n int, size int64, fn func(n int) error) error {
 	return fn(int(st.Size / size))
 }
 
-func (v *View) withTimes(info *indexInfo, fn func(index.Times) error) error {
+func (v *View) times(info *indexInfo, fn func(index.Times) error) error {
 	if info.memTimes != nil {
 		return fn(index.Times{R: bytes.NewReader(info.memTimes), N: info.times, Base: v.Base})
 	}

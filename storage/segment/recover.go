@@ -264,13 +264,13 @@ func (s *Segment) resumeIndexes(v *View, a *Appender) (ok bool, keep int, err er
 	}
 	var lastOffset index.OffsetEntry
 	var lastTime index.TimeEntry
-	err = v.withOffsets(info, func(o index.Offsets) error {
+	err = v.offsets(info, func(o index.Offsets) error {
 		if o.N > 0 {
 			if lastOffset, err = o.Entry(o.N - 1); err != nil {
 				return err
 			}
 		}
-		return v.withTimes(info, func(t index.Times) error {
+		return v.times(info, func(t index.Times) error {
 			if keep, err = index.TimesKept(o, t); err == nil && keep > 0 {
 				lastTime, err = t.Entry(keep - 1)
 			}

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io"
 
@@ -53,7 +54,7 @@ func (s *Segment) goodAt(r io.ReaderAt, pos, end storage.Pos, low storage.Offset
 func (s *Segment) search(r io.ReaderAt, pos, end storage.Pos, low storage.Offset) (storage.Pos, error) {
 	const window = 1 << 20
 	budget := 64<<20 + 4*int64(end-pos) // of bytes to checksum: what looks like batches may overlap without end
-	buf := make([]byte, window+record.HeaderSize)
+	buf, zeros := make([]byte, window+record.HeaderSize), make([]byte, window+record.HeaderSize)
 	for pos < end {
 		n, err := r.ReadAt(buf[:min(int64(len(buf)), int64(end-pos))], int64(pos))
 		if n < record.FrameSize {
@@ -65,6 +66,10 @@ func (s *Segment) search(r io.ReaderAt, pos, end storage.Pos, low storage.Offset
 		starts := n - record.HeaderSize + 1 // places whose header is in buf, if it is not cut short by the end
 		if storage.Pos(n) == end-pos {
 			starts = n - record.FrameSize + 1
+		}
+		if bytes.Equal(buf[:n], zeros[:n]) { // preallocated, or a hole: there may be a lot of it
+			pos += storage.Pos(max(starts, 1))
+			continue
 		}
 		for i := range starts {
 			if buf[i+16] > 2 || buf[i] != 0 {

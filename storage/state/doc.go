@@ -40,7 +40,7 @@ func lines(b []byte) []string {
 	b = bytes.TrimSuffix(b, []byte("\n"))
 	out := make([]string, 0, bytes.Count(b, []byte("\n"))+1)
 	for line := range strings.SplitSeq(string(b), "\n") {
-		out = append(out, strings.TrimSuffix(line, "\r"))
+		out = append(out, strings.TrimRight(line, "\r"))
 	}
 	return out
 }

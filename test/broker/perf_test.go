@@ -94,7 +94,7 @@ func entries(out string) []string {
 func segments(t *testing.T, dir string) []string {
 	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
-	if err != nil || len(logs) < 2 {
+	if err != nil || len(logs) == 0 {
 		t.Fatalf("logs of %s: %v, %v", dir, logs, err)
 	}
 	for i, l := range logs {

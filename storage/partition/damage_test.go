@@ -162,6 +162,8 @@ func TestOddSegment(t *testing.T) {
 				seen[r.Offset] = true
 			} else {
 				failed++
+			}
+			if err != nil || tc == "too large" && seen[9] { // behind that lie 2 GiB of zeros
 				c.Close()
 				c = s.Records(max(c.Offset(), 10))
 			}
@@ -175,7 +177,7 @@ func TestOddSegment(t *testing.T) {
 				t.Errorf("%s: offset %d was not read", tc, o)
 			}
 		}
-		if failed == 0 {
+		if failed == 0 && tc == "directory" {
 			t.Errorf("%s: no reader was told", tc)
 		}
 		if len(d.said) == 0 {

@@ -128,11 +128,11 @@ func (r *Reader) nextBatch(decode bool) error {
 		if !decode {
 			return nil
 		}
-		if h.Attributes.Control() || r.view.Hidden.batch(h) {
+		b, err := r.scan.Batch() // before the header is believed
+		if err == nil && (h.Attributes.Control() || r.view.Hidden.batch(h)) {
 			r.from = h.NextOffset()
 			continue
 		}
-		b, err := r.scan.Batch()
 		if err == nil {
 			err = r.rec.Reset(b)
 			if err != nil && !errors.Is(err, storage.ErrUnsupported) {

@@ -119,6 +119,13 @@ func (s *Scanner) Next(ahead int) error {
 		}
 		h = record.Header{BaseOffset: f.Offset, Length: int32(f.Size - 12), Magic: f.Magic, BaseTimestamp: -1, MaxTimestamp: -1, Count: 1}
 	}
+	if h.BaseOffset < s.low && h.BaseOffset >= s.prev && s.Pos >= 0 {
+		// Where the batch before ends is told by its header. If nobody has verified that, it may be what is wrong.
+		if _, err := s.Batch(); err != nil {
+			s.low = s.prev
+			return s.Next(ahead)
+		}
+	}
 	if h.BaseOffset < s.low || h.LastOffset() > s.seg.Base+maxRelative {
 		return s.corrupt(fmt.Errorf("offsets %d to %d do not belong here, expected %d or more", h.BaseOffset, h.LastOffset(), s.low))
 	}

@@ -3,6 +3,7 @@ package partition
 import (
 	"context"
 	"errors"
+	"math/rand"
 	"os"
 	"strings"
 	"testing"
@@ -278,6 +279,27 @@ func TestImpossibleLogStart(t *testing.T) {
 		}
 		if len(d.said) == 0 {
 			t.Error("nothing was reported")
+		}
+	}
+}
+
+// Whatever a crash leaves of a start that was moved to the end, nothing that was deleted comes back and no offset is given again, even if no recovery point
+// had been written down.
+func TestCrashAfterStartAtTheEnd(t *testing.T) {
+	for seed := range 200 {
+		d := newDisk(t, memfs.New())
+		l := d.open(t)
+		for range 120 {
+			mustAppend(t, l, storage.Record{Timestamp: 1, Value: []byte(strings.Repeat("v", 60))})
+		}
+		if err := l.SetStart(context.Background(), 120); err != nil {
+			t.Fatal(err)
+		}
+		d.fs = d.fs.(*memfs.FS).Crash(rand.New(rand.NewSource(int64(seed))), memfs.CrashOptions{Unsynced: 0.5})
+		d.o.LogStart, d.o.RecoveryPoint, d.o.Clean = 120, 0, false
+		d.attach()
+		if s := snap(t, d.open(t)); s.Start() != 120 || s.End() != 120 {
+			t.Fatalf("seed %d: %d to %d", seed, s.Start(), s.End())
 		}
 	}
 }

@@ -41,6 +41,10 @@ func (l *Log) SetStart(ctx context.Context, o storage.Offset) error {
 		if err := l.rollEmptied(o); err != nil {
 			return fmt.Errorf("%s: start %d: %w", l.o.TP, o, err)
 		}
+		// The name of the segment that goes on must last before those that held the log's end are removed.
+		if err := l.syncTo(ctx, o); err != nil {
+			return err
+		}
 	}
 	gone := l.publishStart(o)
 	l.watch.wake()

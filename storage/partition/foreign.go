@@ -258,31 +258,14 @@ func (l *Log) examineEpochs(list []found, p *plan) error {
 		return err
 	}
 	if len(l.epochs) == 0 {
-		for _, v := range views(list, &l.active) {
-			more, err := v.Epochs()
-			if err != nil {
-				return err
-			}
-			for _, e := range more {
-				if last, ok := l.epochs.Last(); !ok || e.Epoch > last.Epoch {
-					l.epochs, _ = l.epochs.Assign(e.Epoch, e.Start)
-				}
-			}
+		if err := l.rebuildEpochs(list); err != nil {
+			return err
 		}
 		p.epochs = len(l.epochs) > 0
 	}
-	for _, e := range p.seen {
-		if last, ok := l.epochs.Last(); !ok || e.Epoch > last.Epoch {
-			l.epochs, p.epochs = assigned(l.epochs, e), true
-		}
-	}
+	p.epochs = l.raiseEpochs(p.seen) || p.epochs
 	if cut, was := l.epochs.TruncateFrom(l.active.Next + 1); was {
 		l.epochs, p.epochs = cut, true
 	}
 	return nil
-}
-
-func assigned(all state.Epochs, e state.EpochEntry) state.Epochs {
-	all, _ = all.Assign(e.Epoch, e.Start)
-	return all
 }

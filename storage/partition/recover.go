@@ -251,12 +251,8 @@ func copyRange(w io.WriterAt, r io.ReaderAt, from, end int64) error {
 func (l *Log) mergeEpochs(list []found, onDisk state.Epochs) error {
 	if len(onDisk) == 0 { // what recovery saw does not reach back to the start
 		l.epochs = nil
-		for _, v := range append(closedViews(list), ptr(l.active.View())) {
-			more, err := v.Epochs()
-			if err != nil {
-				return err
-			}
-			l.raiseEpochs(more)
+		if err := l.rebuildEpochs(list); err != nil {
+			return err
 		}
 	}
 	l.epochs, _ = l.epochs.TruncateFrom(l.active.Next)
@@ -266,13 +262,26 @@ func (l *Log) mergeEpochs(list []found, onDisk state.Epochs) error {
 	return l.writeEpochs()
 }
 
-// raiseEpochs takes epochs that are above the last.
-func (l *Log) raiseEpochs(more state.Epochs) {
-	for _, e := range more {
-		if last, ok := l.epochs.Last(); !ok || e.Epoch > last.Epoch {
-			l.epochs, _ = l.epochs.Assign(e.Epoch, e.Start)
+// rebuildEpochs works the epochs out from the batches of all segments.
+func (l *Log) rebuildEpochs(list []found) error {
+	for _, v := range views(list, &l.active) {
+		more, err := v.Epochs()
+		if err != nil {
+			return err
 		}
+		l.raiseEpochs(more)
 	}
+	return nil
+}
+
+// raiseEpochs takes epochs that are above the last.
+func (l *Log) raiseEpochs(more state.Epochs) (changed bool) {
+	for _, e := range more {
+		var raised bool
+		l.epochs, raised = l.epochs.Raise(e.Epoch, e.Start)
+		changed = changed || raised
+	}
+	return changed
 }
 
 func ptr[T any](v T) *T { return &v }

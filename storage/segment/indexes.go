@@ -156,8 +156,8 @@ func (v *View) eachHeader(pos storage.Pos, low storage.Offset, fn func(h *record
 func (v *View) Epochs() (state.Epochs, error) {
 	var out state.Epochs
 	err := v.eachHeader(0, v.Base, func(h *record.Header, _ storage.Pos) error {
-		if last, ok := out.Last(); h.Magic >= 2 && (!ok || h.LeaderEpoch > last.Epoch) {
-			out, _ = out.Assign(h.LeaderEpoch, h.BaseOffset)
+		if h.Magic >= 2 {
+			out, _ = out.Raise(h.LeaderEpoch, h.BaseOffset)
 		}
 		return nil
 	})

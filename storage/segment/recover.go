@@ -191,9 +191,7 @@ func (a *Appender) Add(h *record.Header, sums Sums, offsets, times *[]byte) erro
 	a.sizes.Add(h.BaseOffset, a.Size, sums)
 	a.Size += storage.Pos(h.Size())
 	a.Next = h.NextOffset()
-	if n := len(a.Epochs); h.LeaderEpoch >= 0 && (n == 0 || h.LeaderEpoch > a.Epochs[n-1].Epoch) {
-		a.Epochs = append(a.Epochs[:n:n], state.EpochEntry{Epoch: h.LeaderEpoch, Start: h.BaseOffset})
-	}
+	a.Epochs, _ = a.Epochs.Raise(h.LeaderEpoch, h.BaseOffset)
 	return nil
 }
 
@@ -296,9 +294,7 @@ func (s *Segment) resumeIndexes(v *View, a *Appender) (ok bool, keep int, err er
 		if h.MaxTimestamp > maxTs {
 			maxTs, maxOffset = h.MaxTimestamp, h.LastOffset()
 		}
-		if n := len(a.Epochs); h.LeaderEpoch >= 0 && (n == 0 || h.LeaderEpoch > a.Epochs[n-1].Epoch) {
-			a.Epochs = append(a.Epochs, state.EpochEntry{Epoch: h.LeaderEpoch, Start: h.BaseOffset})
-		}
+		a.Epochs, _ = a.Epochs.Raise(h.LeaderEpoch, h.BaseOffset)
 		return nil
 	})
 	if err != nil {

@@ -91,6 +91,14 @@ func (e Epochs) Assign(epoch int32, start storage.Offset) (_ Epochs, changed boo
 	return append(slices.Clone(e[:n]), EpochEntry{Epoch: epoch, Start: start}), true
 }
 
+// Raise is Assign for a batch that is met on the way through a log: only an epoch above the last is noted.
+func (e Epochs) Raise(epoch int32, start storage.Offset) (_ Epochs, changed bool) {
+	if last, ok := e.Last(); ok && epoch <= last.Epoch {
+		return e, false
+	}
+	return e.Assign(epoch, start)
+}
+
 // TruncateFrom drops the entries of a log that was cut so that it ends at end.
 func (e Epochs) TruncateFrom(end storage.Offset) (_ Epochs, changed bool) {
 	n := len(e)

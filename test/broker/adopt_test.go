@@ -3,7 +3,6 @@ package broker
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -176,13 +175,5 @@ func adopted(t *testing.T, k *Kafka, n *Node, want [][]row) {
 	}
 	if out != lines.String() {
 		t.Errorf("console consumer: got %d bytes, want %d", len(out), lines.Len())
-	}
-}
-
-// needReadWrite skips a test of writing into a broker's directory where the program cannot do that.
-func needReadWrite(t *testing.T) {
-	t.Helper()
-	if out, _ := exec.Command(program, "mount", "--help").CombinedOutput(); !strings.Contains(string(out), "--read-write") {
-		t.Skip("NOT TESTED: this logmount has no --read-write")
 	}
 }

@@ -14,7 +14,6 @@ func TestAppendToStoppedBroker(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			k := Find(t, version)
-			needReadWrite(t)
 			n := k.New(t, Options{User: "nobody"})
 			n.Start(t)
 			n.Topic(t, "orders", 2, 1)
@@ -98,7 +97,6 @@ func owned(t *testing.T, n *Node) {
 // TestReplicatedIsRefused tries to append to one of two replicas, which the other would never learn of.
 func TestReplicatedIsRefused(t *testing.T) {
 	k := newest(t)
-	needReadWrite(t)
 	first := k.New(t, Options{})
 	first.Start(t)
 	second := k.New(t, Options{Controller: first})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -261,6 +262,97 @@ func TestKilledProgram(t *testing.T) {
 	if err != nil || !strings.Contains(string(b), "its writer was killed") {
 		t.Errorf("errors: %v, %s", err, b)
 	}
+}
+
+// TestManyReaders reads logs of several topics at once, each with large reads and through the page cache, and gets from each what is in it.
+func TestManyReaders(t *testing.T) {
+	in := mounted(t)
+	const topics, size = 6, 4 << 20
+	want := make([][]byte, topics)
+	for i := range want {
+		for n := 0; len(want[i]) < size; n++ {
+			want[i] = fmt.Appendf(want[i], "%d of topic %d %0999d\n", n, i, n)
+		}
+		if err := os.Mkdir(in(fmt.Sprintf("topic%d", i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mustWrite(t, in(fmt.Sprintf("topic%d/0/tail", i)), string(want[i]))
+	}
+	var readers sync.WaitGroup
+	for i := range 4 * topics {
+		topic := i % topics
+		readers.Go(func() {
+			for range 8 {
+				f, err := os.Open(in(fmt.Sprintf("topic%d/0/tail", topic)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var got []byte
+				if i%2 == 0 {
+					got, err = readInPieces(f)
+				} else {
+					got, err = spliced(f)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				if !bytes.Equal(got, want[topic]) {
+					t.Errorf("topic %d: %d bytes, want %d, differ at %d", topic, len(got), len(want[topic]), commonPrefix(got, want[topic]))
+				}
+				_ = f.Close()
+			}
+		})
+	}
+	readers.Wait()
+}
+
+func readInPieces(f *os.File) ([]byte, error) {
+	var got []byte
+	buf := make([]byte, 2*aheadLeast)
+	for {
+		n, err := f.Read(buf)
+		got = append(got, buf[:n]...)
+		if errors.Is(err, io.EOF) {
+			return got, nil
+		}
+		if err != nil {
+			return got, err
+		}
+	}
+}
+
+// spliced reads a file by splice(2), for which the kernel has several reads under way, in any order.
+func spliced(f *os.File) ([]byte, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()
+	done := make(chan error, 1)
+	go func() {
+		defer func() { _ = w.Close() }()
+		for {
+			n, err := unix.Splice(int(f.Fd()), nil, int(w.Fd()), nil, 1<<20, 0)
+			if errors.Is(err, unix.EINTR) {
+				continue
+			}
+			if n == 0 || err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	got, err := io.ReadAll(r)
+	return got, errors.Join(err, <-done)
+}
+
+func commonPrefix(a, b []byte) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 func TestCopyFileRange(t *testing.T) {

@@ -10,6 +10,26 @@ import (
 	"github.com/logmount/logmount/test/fixture"
 )
 
+// TestOtherPeoplesFiles: a directory with a name like a partition's in it does not make a log directory of what it lies in, and nothing is put there.
+func TestOtherPeoplesFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("etc/dbus-1/conf.d", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"verify", "etc"}, {"repair", "etc"}, {"repair", "etc", "--apply"}, {"index", "etc"}, {"index", "etc", "--check"}, {"topics", "list", "etc"},
+		{"topics", "create", "etc", "t"}, {"offsets", "etc"},
+	} {
+		code, out, said := runIn(t, args...)
+		if code != exitFailed || out != "" || !strings.HasSuffix(said, "etc: not a log directory: it holds no partition and other files: dbus-1; give a log directory, or an empty one\n") {
+			t.Errorf("%s: got %d, %q, %q", strings.Join(args, " "), code, out, said)
+		}
+	}
+	if all, err := filepath.Glob("etc/*"); err != nil || len(all) != 1 {
+		t.Errorf("now there is %q, %v", all, err)
+	}
+}
+
 // Each is one line that says what was wrong and what would be right.
 func TestMessages(t *testing.T) {
 	clean := filepath.Join(fixture.Unpack(t, "clean-4.4.0"), "clean")

@@ -46,7 +46,7 @@ func FuzzDump(f *testing.F) {
 	f.Add(byte(0), []byte("garbage"), []byte(nil), byte(1))
 	names := []string{"00000000000000000100.log", "00000000000000000100.index", "00000000000000000100.timeindex", "00000000000000000100.txnindex",
 		"00000000000000000100.sizeindex", "00000000000000000100.snapshot", state.RecoveryPointFile, state.EpochsFile, state.MetadataFile,
-		state.MetaPropertiesFile, state.CleanMarkerFile, catalogName, quorumStateFile}
+		state.MetaPropertiesFile, state.CleanMarkerFile, state.TopicsFile, quorumStateFile}
 	f.Fuzz(func(t *testing.T, which byte, b, log []byte, how byte) {
 		m := memfs.New()
 		const dir = "/data/" + topicOffsets + "-0"

@@ -10,7 +10,6 @@ import (
 
 // Names of files that package state has no use for.
 const (
-	catalogName     = ".logmount-topics.json"
 	quorumStateFile = "quorum-state"
 	extCheckpoint   = ".checkpoint"
 )
@@ -68,7 +67,7 @@ func identify(path string) file {
 		f.kind = fileProperties
 	case state.CleanMarkerFile:
 		f.kind = fileMarker
-	case catalogName:
+	case state.TopicsFile:
 		f.kind = fileCatalog
 	case quorumStateFile:
 		f.kind = fileJSON

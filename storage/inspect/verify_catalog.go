@@ -9,9 +9,6 @@ import (
 	"github.com/logmount/logmount/storage/state"
 )
 
-// topicsFile is the name of the catalogue of topics. The engine that writes it is not imported here.
-const topicsFile = ".logmount-topics.json"
-
 // catalogFile is what Verify wants to know of the catalogue of topics.
 type catalogFile struct {
 	Version int `json:"version"`
@@ -30,7 +27,7 @@ type catalogFile struct {
 const maxPartitions = 100_000
 
 func (v *verifier) readCatalog() {
-	const name = topicsFile
+	const name = state.TopicsFile
 	b, ok := v.readTopFile(name, CatalogSyntax)
 	if !ok {
 		return
@@ -86,7 +83,7 @@ func (v *verifier) checkCatalog() {
 			}
 		}
 		if missing > 0 {
-			v.emit(about(topicsFile, Damage, CatalogMismatch, "put the directory back; a mount makes a new, empty one",
+			v.emit(about(state.TopicsFile, Damage, CatalogMismatch, "put the directory back; a mount makes a new, empty one",
 				"the directory of %s is missing (%d of the topic)", storage.TopicPartition{Topic: topic, Partition: first}, missing))
 		}
 	}
@@ -99,7 +96,7 @@ func (v *verifier) checkCatalog() {
 		case deleting[name] && (!named || d.Partition >= t.Partitions):
 			v.emit(about(name, Notice, DirLeftover, "the next mount removes it", "a partition that is being deleted"))
 		case !named || d.Partition >= t.Partitions:
-			v.emit(about(name, Notice, CatalogMismatch, "", "%s does not name it: it is shown, but not written", topicsFile))
+			v.emit(about(name, Notice, CatalogMismatch, "", "%s does not name it: it is shown, but not written", state.TopicsFile))
 		}
 	}
 }

@@ -212,7 +212,7 @@ func (c *collector) topicID() {
 	if cat := v.top.catalog; cat != nil && !v.top.broker {
 		if t, ok := cat.Topics[p.tp.Topic]; ok && p.tp.Partition < t.Partitions {
 			if t.ID != p.topicID {
-				v.emit(about(path, Damage, TopicID, "write the topic's id into it", "topic id %s, %s says %s", p.topicID, topicsFile, t.ID))
+				v.emit(about(path, Damage, TopicID, "write the topic's id into it", "topic id %s, %s says %s", p.topicID, state.TopicsFile, t.ID))
 			}
 			return
 		}

@@ -26,7 +26,7 @@ func FuzzVerify(f *testing.F) {
 		d := tree{
 			base + ".log": log, base + ".index": idx, base + ".timeindex": tidx, base + ".txnindex": txns, base + ".sizeindex": sizes,
 			"p-0/00000000000000000003.snapshot": snapshot, "p-0/" + state.EpochsFile: epochs, "p-0/" + state.MetadataFile: snapshot,
-			state.LogStartFile: points, state.MetaPropertiesFile: epochs, topicsFile: txns,
+			state.LogStartFile: points, state.MetaPropertiesFile: epochs, state.TopicsFile: txns,
 		}
 		if clean {
 			d[state.CleanMarkerFile] = nil

@@ -19,8 +19,6 @@ const (
 	smallLimit = 64 << 20 // of files that are read whole
 
 	metadataTopic = "__cluster_metadata"
-	remoteCache   = "remote-log-index-cache"
-	lostFound     = "lost+found"
 )
 
 // checkpointFiles are the offset checkpoints at the top.
@@ -44,7 +42,7 @@ type topDir struct {
 }
 
 // ours reports whether the directory is one that a mount writes without being asked.
-func (t *topDir) ours() bool { return !t.broker && t.files[topicsFile] }
+func (t *topDir) ours() bool { return !t.broker && t.files[state.TopicsFile] }
 
 // point returns what a checkpoint says of a log.
 func (t *topDir) point(file string, tp storage.TopicPartition) (storage.Offset, bool) {
@@ -86,8 +84,8 @@ func (v *verifier) readTop() error {
 	}
 	t.broker, t.clean, t.locked = t.files[state.MetaPropertiesFile], t.files[state.CleanMarkerFile], t.files[state.LockFile]
 	v.sum.Clean = t.clean
-	if len(t.logs) == 0 && len(t.aside) == 0 && !t.broker && !t.files[topicsFile] && len(entries) > 0 {
-		return fmt.Errorf("%s: %w: it holds neither a partition nor a catalogue", v.dir, storage.ErrNotLogDirectory)
+	if err := state.CheckLogDirectory(v.fsys, v.dir, entries); err != nil {
+		return err
 	}
 	for _, name := range checkpointFiles {
 		v.readPoints(name)
@@ -252,12 +250,12 @@ func (v *verifier) strangeSeverity() Severity {
 func (v *verifier) checkNames() {
 	same := map[string]string{}
 	for _, name := range v.top.dirs {
-		if name == remoteCache {
+		if name == state.RemoteCacheDir {
 			continue
 		}
 		d, err := state.ParseDirName(name)
 		switch {
-		case err != nil && name == lostFound && !v.top.broker && !v.opt.Adopt:
+		case err != nil && name == state.LostFoundDir && !v.top.broker && !v.opt.Adopt:
 			v.emit(about(name, Notice, DirName, "use a directory below the top of the file system before a broker adopts it", "a broker does not start with it"))
 		case err != nil:
 			v.emit(about(name, v.strangeSeverity(), DirName, "move the directory elsewhere", "not the name of a partition: a broker does not start with it"))

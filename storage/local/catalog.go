@@ -15,17 +15,13 @@ import (
 	"github.com/logmount/logmount/storage/vfs"
 )
 
-// CatalogFile is the name of the file, at the top of a log directory, that makes the directory ours: it names our topics and their settings. A broker
-// ignores it.
-const CatalogFile = ".logmount-topics.json"
-
 const (
 	catalogVersion = 1
 	catalogLimit   = 64 << 20
 	maxPartitions  = 100_000 // of a topic
 )
 
-// catalog is the content of CatalogFile. It is not changed once written; a change makes a copy.
+// catalog is the content of state.TopicsFile. It is not changed once written; a change makes a copy.
 type catalog struct {
 	Version  int                     `json:"version"`
 	Topics   map[string]catalogTopic `json:"topics"`
@@ -111,14 +107,14 @@ func (d *deletion) check() error {
 func (c *catalog) format() ([]byte, error) {
 	b, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("format %s: %w", CatalogFile, err)
+		return nil, fmt.Errorf("format %s: %w", state.TopicsFile, err)
 	}
 	return append(b, '\n'), nil
 }
 
 // readCatalog returns the catalogue of a directory, or nil where there is none.
 func readCatalog(fsys vfs.FS, dir string) (*catalog, error) {
-	name := filepath.Join(dir, CatalogFile)
+	name := filepath.Join(dir, state.TopicsFile)
 	b, err := vfs.ReadFile(fsys, name, catalogLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -146,7 +142,7 @@ func (e *Engine) writeCatalog(c *catalog) error {
 		return err
 	}
 	if e.doubt = e.putCatalog(e.catalog); e.doubt != nil {
-		reason := fmt.Sprintf("topics cannot be made or deleted for now, %s may be out of date: %v", CatalogFile, e.doubt)
+		reason := fmt.Sprintf("topics cannot be made or deleted for now, %s may be out of date: %v", state.TopicsFile, e.doubt)
 		e.report(e.o.Dir, reason)
 		e.o.Log.Error("the catalogue of topics is in doubt", "dir", e.o.Dir, "err", e.doubt)
 	}
@@ -157,7 +153,7 @@ func (e *Engine) writeCatalog(c *catalog) error {
 func (e *Engine) settleDoubt() error {
 	if e.doubt != nil {
 		if err := e.putCatalog(e.catalog); err != nil {
-			return fmt.Errorf("%s may be out of date: %w", CatalogFile, err)
+			return fmt.Errorf("%s may be out of date: %w", state.TopicsFile, err)
 		}
 		e.doubt = nil
 	}
@@ -176,5 +172,5 @@ func (e *Engine) putCatalog(c *catalog) error {
 	if err != nil {
 		return err
 	}
-	return vfs.WriteFile(e.o.FS, filepath.Join(e.o.Dir, CatalogFile), b, 0o644, e.owner)
+	return vfs.WriteFile(e.o.FS, filepath.Join(e.o.Dir, state.TopicsFile), b, 0o644, e.owner)
 }

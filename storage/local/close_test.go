@@ -176,7 +176,7 @@ func TestLock(t *testing.T) {
 func TestCheckpointsKeepOtherLines(t *testing.T) {
 	fsys := memfs.New()
 	put(t, fsys, map[string]string{
-		CatalogFile: oneTopic, "other-3/": "",
+		state.TopicsFile: oneTopic, "other-3/": "",
 		state.RecoveryPointFile: "0\n2\nother 3 17\nlost 1 5\n",
 		state.LogStartFile:      "0\n1\nother 3 9\n",
 	})
@@ -207,7 +207,7 @@ func TestCheckpointsKeepOtherLines(t *testing.T) {
 
 func TestMalformedCheckpointIsReported(t *testing.T) {
 	fsys := memfs.New()
-	put(t, fsys, map[string]string{CatalogFile: oneTopic, state.RecoveryPointFile: "what?\n"})
+	put(t, fsys, map[string]string{state.TopicsFile: oneTopic, state.RecoveryPointFile: "what?\n"})
 	var c collector
 	o := testOptions(fsys)
 	o.Report = c.add

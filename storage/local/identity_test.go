@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/state"
 	"github.com/logmount/logmount/storage/vfs/memfs"
 )
 
@@ -23,7 +24,7 @@ func TestIdentity(t *testing.T) {
 		{name: "damaged", files: map[string]string{"meta.properties": "version=1\nnode.id=x\n"}, reports: 1},
 		{name: "not a file", files: map[string]string{"meta.properties/": "", "a-0/": ""}, reports: 1},
 		{name: "a copy", files: map[string]string{"a-0/": ""}},
-		{name: "ours", files: map[string]string{CatalogFile: `{"version":1,"topics":{}}`}, own: true},
+		{name: "ours", files: map[string]string{state.TopicsFile: `{"version":1,"topics":{}}`}, own: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fsys := memfs.New()
@@ -54,8 +55,8 @@ func TestOneOfSeveral(t *testing.T) {
 		{name: "missing", err: fs.ErrNotExist},
 		{name: "empty", files: map[string]string{}, err: storage.ErrNotLogDirectory},
 		{name: "an empty disk", files: map[string]string{"lost+found/": ""}, err: storage.ErrNotLogDirectory},
-		{name: "ours", files: map[string]string{CatalogFile: oneTopic}, err: storage.ErrNotPermitted},
-		{name: "ours without a topic", files: map[string]string{CatalogFile: `{"version":1,"topics":{}}`}, err: storage.ErrNotPermitted},
+		{name: "ours", files: map[string]string{state.TopicsFile: oneTopic}, err: storage.ErrNotPermitted},
+		{name: "ours without a topic", files: map[string]string{state.TopicsFile: `{"version":1,"topics":{}}`}, err: storage.ErrNotPermitted},
 		{name: "a broker's", files: map[string]string{"meta.properties": ""}},
 		{name: "a copy", files: map[string]string{"a-0/": ""}},
 	} {

@@ -91,7 +91,7 @@ func TestImport(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 			for _, c := range changes(before, after) {
-				if c != "/data/"+CatalogFile && !strings.HasSuffix(c, "partition.metadata") {
+				if c != "/data/"+state.TopicsFile && !strings.HasSuffix(c, "partition.metadata") {
 					t.Errorf("%s changed", c)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/state"
 	"github.com/logmount/logmount/storage/vfs"
 )
 
@@ -107,7 +108,7 @@ func (e *Engine) knowPartLocked(tp storage.TopicPartition, ino uint64, c *catalo
 	switch {
 	case p.own || p.reason != "":
 	case e.kind == kindOwn:
-		p.reason = CatalogFile + " does not name it; logmount topics import makes it ours"
+		p.reason = state.TopicsFile + " does not name it; logmount topics import makes it ours"
 	case internalTopics[tp.Topic]:
 		p.reason = internalReason
 	}

@@ -201,7 +201,7 @@ func (e *Engine) completeDir(p *part) (reason string, err error) {
 		return state.MetadataFile + " cannot be read", nil
 	}
 	if id != p.id {
-		reason = fmt.Sprintf("%s says topic id %s, %s says %s", state.MetadataFile, id, CatalogFile, p.id)
+		reason = fmt.Sprintf("%s says topic id %s, %s says %s", state.MetadataFile, id, state.TopicsFile, p.id)
 		e.report(name, reason)
 	}
 	return reason, nil

@@ -58,10 +58,10 @@ func TestOpenClassifies(t *testing.T) {
 		{name: "empty", files: map[string]string{}, writable: true},
 		{name: "empty, read-only", files: map[string]string{}, readOnly: true},
 		{name: "a new file system", files: map[string]string{"lost+found/": ""}, writable: true},
-		{name: "left by a crash", files: map[string]string{".lock": "", CatalogFile + ".tmp": "{"}, writable: true},
-		{name: "ours", files: map[string]string{CatalogFile: oneTopic, "notes.txt": "x"}, writable: true, topics: "mine"},
-		{name: "ours and a broker's", files: map[string]string{CatalogFile: oneTopic, "meta.properties": "version=1\n"}},
-		{name: "ours with another's topic", files: map[string]string{CatalogFile: oneTopic, "other-0/": ""}, writable: true, topics: "mine other!"},
+		{name: "left by a crash", files: map[string]string{".lock": "", state.TopicsFile + ".tmp": "{"}, writable: true},
+		{name: "ours", files: map[string]string{state.TopicsFile: oneTopic, "notes.txt": "x"}, writable: true, topics: "mine"},
+		{name: "ours and a broker's", files: map[string]string{state.TopicsFile: oneTopic, "meta.properties": "version=1\n"}},
+		{name: "ours with another's topic", files: map[string]string{state.TopicsFile: oneTopic, "other-0/": ""}, writable: true, topics: "mine other!"},
 		{name: "a broker's", files: map[string]string{"meta.properties": "version=1\n", "a-0/": "", "a-2/": "", "x.txt": ""}, topics: "a!"},
 		{name: "a copy", files: map[string]string{"a-0/": "", "b-b-1/": "", "holiday.jpg": "x"}, topics: "a! b-b!"},
 		{name: "on its way out", files: map[string]string{"a-0." + strings.Repeat("0", 32) + "-delete/": ""}},
@@ -72,9 +72,9 @@ func TestOpenClassifies(t *testing.T) {
 		{name: "one with a log", files: map[string]string{"a-0/00000000000000000000.log": "", "dbus-1/system.conf": "x"}, topics: "a! dbus!"},
 		{name: "one with an id", files: map[string]string{"a-0/partition.metadata": ""}, topics: "a!"},
 		{name: "a partition", files: map[string]string{"00000000000000000000.log": "", "leader-epoch-checkpoint": ""}, err: storage.ErrNotLogDirectory, why: "give the one that it lies in: /"},
-		{name: "a catalogue of the future", files: map[string]string{CatalogFile: `{"version":2}`}, err: storage.ErrUnsupported},
-		{name: "half a catalogue", files: map[string]string{CatalogFile: oneTopic[:40]}, err: storage.ErrCorrupt},
-		{name: "a catalogue that leads out", files: map[string]string{CatalogFile: `{"version":1,"deleting":[{"dir":"../etc-0","as":"x"}]}`}, err: storage.ErrCorrupt},
+		{name: "a catalogue of the future", files: map[string]string{state.TopicsFile: `{"version":2}`}, err: storage.ErrUnsupported},
+		{name: "half a catalogue", files: map[string]string{state.TopicsFile: oneTopic[:40]}, err: storage.ErrCorrupt},
+		{name: "a catalogue that leads out", files: map[string]string{state.TopicsFile: `{"version":1,"deleting":[{"dir":"../etc-0","as":"x"}]}`}, err: storage.ErrCorrupt},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fsys := memfs.New()
@@ -135,7 +135,7 @@ func TestOpenFile(t *testing.T) {
 
 func TestForeignTopicIsNotChanged(t *testing.T) {
 	fsys := memfs.New()
-	put(t, fsys, map[string]string{CatalogFile: oneTopic, "other-0/": "", "mine-1/": ""})
+	put(t, fsys, map[string]string{state.TopicsFile: oneTopic, "other-0/": "", "mine-1/": ""})
 	e := mustOpen(t, testOptions(fsys))
 	defer mustClose(t, e)
 	ctx := t.Context()

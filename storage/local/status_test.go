@@ -75,7 +75,7 @@ func TestStatusOfTieredLogs(t *testing.T) {
 				"t-0/" + state.FileName(40, state.ExtIndex): "", "t-0/" + state.FileName(40, state.ExtTimeIndex): "",
 			}
 			if c.traces {
-				files[remoteCache+"/"] = ""
+				files[state.RemoteCacheDir+"/"] = ""
 			}
 			put(t, fsys, files)
 			e := mustOpen(t, testOptions(fsys))

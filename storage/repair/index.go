@@ -36,10 +36,14 @@ type IndexResult struct {
 }
 
 // Index rebuilds the indexes beside logs by the rule that recovery follows, or compares them. It writes only files that differ. The results come in the order
-// of partitions and segments. Names in Select that nothing has are storage.ErrTopicNotFound, a directory that somebody holds storage.ErrLocked.
+// of partitions and segments. Names in Select that nothing has are storage.ErrTopicNotFound, a directory that somebody holds storage.ErrLocked,
+// what is no log directory storage.ErrNotLogDirectory.
 func Index(ctx context.Context, fsys vfs.FS, dir string, opt IndexOptions, emit func(IndexResult)) (err error) {
 	d := &disk{fs: fsys, dir: dir}
 	o := Options{Interval: opt.Interval, MaxIndex: opt.MaxIndex, Config: opt.Config}
+	if err := d.check(); err != nil {
+		return err
+	}
 	if !opt.Check && !opt.NoLock {
 		s, err := open(d)
 		if err != nil {

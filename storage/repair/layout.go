@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	topicsFile    = ".logmount-topics.json" // the catalogue of topics; the engine that writes it is not imported here
 	metadataTopic = "__cluster_metadata"
 	suffixMoving  = state.SuffixMoving // of a log that is being given another base offset
 )
@@ -105,6 +104,15 @@ func (s *SegmentFiles) options(interval int64) scanOptions {
 	return scanOptions{base: s.Base, next: s.Next, interval: interval}
 }
 
+// check refuses a directory that is no log directory, before a lock or anything else is put into it.
+func (d *disk) check() error {
+	entries, err := d.fs.ReadDir(d.dir)
+	if err != nil {
+		return err
+	}
+	return state.CheckLogDirectory(d.fs, d.dir, entries)
+}
+
 // read looks at the top of the directory and at the partitions that are selected.
 func (d *disk) read(sel []string, opt *Options) (*Layout, error) {
 	entries, err := d.fs.ReadDir(d.dir)
@@ -116,7 +124,7 @@ func (d *disk) read(sel []string, opt *Options) (*Layout, error) {
 		switch e.Name {
 		case state.MetaPropertiesFile:
 			l.Broker = true
-		case topicsFile:
+		case state.TopicsFile:
 			l.Own = true
 		case state.CleanMarkerFile:
 			l.Clean = true
@@ -196,7 +204,7 @@ func (d *disk) readCatalog() map[string]catalogTopic {
 		Version int                     `json:"version"`
 		Topics  map[string]catalogTopic `json:"topics"`
 	}
-	b, err := d.readOr(topicsFile, nil)
+	b, err := d.readOr(state.TopicsFile, nil)
 	if err != nil || json.Unmarshal(b, &c) != nil || c.Version != 1 {
 		return nil // it is reported by those who verify it
 	}

@@ -28,7 +28,7 @@ func Locate(fsys vfs.FS, dir string) (data string, partition []string, lock bool
 		return dir, nil, true, nil
 	}
 	data = filepath.Dir(dir)
-	for _, f := range []string{state.MetaPropertiesFile, topicsFile, state.LockFile, state.RecoveryPointFile} {
+	for _, f := range []string{state.MetaPropertiesFile, state.TopicsFile, state.LockFile, state.RecoveryPointFile} {
 		there, err := vfs.Exists(fsys, filepath.Join(data, f))
 		if err != nil {
 			return "", nil, false, err

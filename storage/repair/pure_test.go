@@ -163,7 +163,7 @@ func TestPlanLeavesWhatItCannotJudge(t *testing.T) {
 		Segments: []SegmentFiles{{Base: 0, Next: maxOffset, Size: 1000}}}
 	l := &Layout{Parts: []*Part{p}}
 	hole := inspect.Finding{Path: p.path(0, state.ExtLog), Pos: 100, End: 200, Offset: 5, What: inspect.BatchCRC, Severity: inspect.Damage}
-	top := inspect.Finding{Path: topicsFile, What: inspect.CatalogSyntax, Severity: inspect.Damage}
+	top := inspect.Finding{Path: state.TopicsFile, What: inspect.CatalogSyntax, Severity: inspect.Damage}
 	note := inspect.Finding{Path: "x", What: inspect.DirName, Severity: inspect.Notice}
 	got := Plan([]inspect.Finding{hole, top, note}, l)
 	if len(got) != 2 || got[0].Kind != Leave || got[1].Kind != Leave || got[0].What != inspect.CatalogSyntax {

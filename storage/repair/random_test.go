@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/logmount/logmount/storage/inspect"
+	"github.com/logmount/logmount/storage/state"
 )
 
 // randomDamage does one thing to a tree.
 func randomDamage(r *rand.Rand, t tree) string {
 	var names []string
 	for name := range t {
-		if name != topicsFile && name != ".kafka_cleanshutdown" && name != "meta.properties" && !strings.HasSuffix(name, ".metadata") && name != "bootstrap.checkpoint" {
+		if name != state.TopicsFile && name != ".kafka_cleanshutdown" && name != "meta.properties" && !strings.HasSuffix(name, ".metadata") && name != "bootstrap.checkpoint" {
 			names = append(names, name)
 		}
 	}

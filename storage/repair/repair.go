@@ -27,7 +27,7 @@ var errStuck = errors.New("the same actions are called for again after they were
 
 // Repair verifies a log directory and does, or without Apply only works out, what puts it right. Options.Emit is told of every action.
 //
-// With Apply it locks the directory: storage.ErrLocked where a broker, a mount or another verb has it. After an error the directory is one that the next run
+// What is no log directory is storage.ErrNotLogDirectory. With Apply it locks the directory: storage.ErrLocked where a broker, a mount or another verb has it. After an error the directory is one that the next run
 // goes on with; the marker of a clean shutdown is then gone if anything was changed.
 func Repair(ctx context.Context, fsys vfs.FS, dir string, opt Options) (res Result, err error) {
 	d := &disk{fs: fsys, dir: dir}
@@ -41,6 +41,9 @@ func Repair(ctx context.Context, fsys vfs.FS, dir string, opt Options) (res Resu
 			res.count(&a)
 			opt.Emit(a)
 		}
+		return res, err
+	}
+	if err := d.check(); err != nil {
 		return res, err
 	}
 	s, err := open(d)

@@ -30,6 +30,11 @@ const (
 	CleanerOffsetFile  = "cleaner-offset-checkpoint"
 	EpochsFile         = "leader-epoch-checkpoint"
 	MetadataFile       = "partition.metadata"
+
+	// TopicsFile, at the top of a log directory, makes the directory ours: it names our topics and their settings. A broker ignores it.
+	TopicsFile     = ".logmount-topics.json"
+	RemoteCacheDir = "remote-log-index-cache" // a broker keeps the indexes of segments there that it has moved to remote storage
+	LostFoundDir   = "lost+found"
 )
 
 // lines cuts text into lines without their ends. A last line without an end counts, an empty one behind the last end does not.

@@ -24,6 +24,10 @@ func taskDying(pid uint32) bool {
 		return false
 	}
 	dir := "/proc/" + strconv.FormatUint(uint64(pid), 10)
+	status, err := os.ReadFile(dir + "/status")
+	if err != nil || hasMemory(status) {
+		return false
+	}
 	stat, err := os.ReadFile(dir + "/stat")
 	if err != nil {
 		return false
@@ -32,12 +36,15 @@ func taskDying(pid uint32) bool {
 	if !ok {
 		return false
 	}
-	visible := func() bool {
-		status, err := os.ReadFile(dir + "/status")
-		return err == nil && (os.Geteuid() == 0 || ownedBy(status, os.Geteuid()))
-	}
-	return dying(flags, code, visible)
+	return dying(flags, code, func() bool { return os.Geteuid() == 0 || ownedBy(status, os.Geteuid()) })
 }
+
+// hasMemory reports whether a /proc/PID/status is that of a task with an address space, which a task on its way out has given up before its files.
+//
+// It is asked before anything else of /proc/PID is read. A task in execve(2) closes what is close-on-exec, and waits for the answer to that FLUSH, with a
+// lock held that /proc/PID/stat wants too: whoever reads stat in the handler waits for the task that waits for him, and neither can be killed. status takes
+// no such lock, and one that is exiting cannot hold it.
+func hasMemory(status []byte) bool { return bytes.Contains(status, []byte("\nVmSize:")) }
 
 // dying judges by flags and exit code. The kernel shows the exit code as 0 to those who may not trace the task; visible tells whether that is so here.
 func dying(flags, code uint64, visible func() bool) bool {

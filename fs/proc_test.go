@@ -88,6 +88,32 @@ func TestOwnedBy(t *testing.T) {
 	}
 }
 
+// A task in execve(2) must not be asked for more than its status: see hasMemory.
+func TestHasMemory(t *testing.T) {
+	for _, tt := range []struct {
+		name, status string
+		want         bool
+	}{
+		{"alive", "Name:\tsh\nState:\tS (sleeping)\nUid:\t0\t0\t0\t0\nVmPeak:\t 2000 kB\nVmSize:\t 2000 kB\nThreads:\t1\n", true},
+		{"exiting", "Name:\tsh\nState:\tD (disk sleep)\nUid:\t0\t0\t0\t0\nThreads:\t1\n", false},
+		{"a name that lies", "Name:\tVmSize:\nState:\tD (disk sleep)\nThreads:\t1\n", false},
+		{"nothing", "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := hasMemory([]byte(tt.status)); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !hasMemory(status) {
+		t.Error("this process has memory")
+	}
+}
+
 // A FLUSH tells whether its sender is dying: seen from a daemon, with real programs.
 func TestFlushTellsWhoIsDying(t *testing.T) {
 	seen := make(chan bool, 16)
@@ -113,6 +139,7 @@ func TestFlushTellsWhoIsDying(t *testing.T) {
 		{"SIGTERM", "exec 3>f; kill -TERM $$", true},
 		{"SIGKILL", "exec 3>f; kill -KILL $$", true},
 		{"SIGUSR1", "exec 3>f; kill -USR1 $$", true},
+		{"another program in its place", "exec perl -e 'open F, \">\", \"f\"; exec \"true\"'", false}, // perl's files are close-on-exec
 		{"ends well after a trap", "trap 'exit 0' TERM; exec 3>f; kill -TERM $$", false},
 	}
 	for _, tt := range tests {

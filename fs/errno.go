@@ -97,12 +97,15 @@ func failure(log *slog.Logger, reports *Reports, op, path string, err error) sys
 	return errno
 }
 
+// goesOnAt is what a report of damage may end with. Whoever meets the place first may not know it; the place is the same.
+const goesOnAt = "; the log goes on at offset "
+
 // reportOf describes an expected error.
 func reportOf(path string, err error) storage.Report {
 	if c, ok := errors.AsType[*storage.CorruptError](err); ok {
 		r := storage.Report{Path: c.Path, Reason: strings.TrimPrefix(c.Error(), c.Path+": ")}
 		if d, ok := errors.AsType[*damageError](err); ok {
-			r.Reason += fmt.Sprintf("; the log goes on at offset %d", d.next)
+			r.Reason += fmt.Sprintf("%s%d", goesOnAt, d.next)
 		}
 		return r
 	}

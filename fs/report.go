@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"encoding/json"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,11 @@ type Reports struct {
 
 // reportKey is what makes two reports the same.
 type reportKey struct{ path, reason string }
+
+func keyOf(r storage.Report) reportKey {
+	what, _, _ := strings.Cut(r.Reason, goesOnAt)
+	return reportKey{r.Path, what}
+}
 
 // reportEntry is one line of .logmount/errors. Time is that of the latest occurrence.
 type reportEntry struct {
@@ -121,13 +127,16 @@ func (r *Reports) remember(report storage.Report, at time.Time) bool {
 	defer r.mu.Unlock()
 	r.total++
 	r.last = at
-	key := reportKey{report.Path, report.Reason}
+	key := keyOf(report)
 	if el, ok := r.byKey[key]; ok {
 		e := el.Value.(*reportEntry)
 		if e.Count == 0 {
 			e.Count, e.First = 1, e.Time
 		}
 		e.Count++
+		if len(report.Reason) < len(e.Reason) { // with less known of the same
+			report.Reason = e.Reason
+		}
 		e.Report = report
 		r.byAge.MoveToBack(el)
 		return false
@@ -136,7 +145,7 @@ func (r *Reports) remember(report storage.Report, at time.Time) bool {
 	if r.byAge.Len() > reportsKept {
 		oldest := r.byAge.Front()
 		e := oldest.Value.(*reportEntry)
-		delete(r.byKey, reportKey{e.Path, e.Reason})
+		delete(r.byKey, keyOf(e.Report))
 		r.byAge.Remove(oldest)
 	}
 	return true

@@ -108,3 +108,16 @@ func TestReportsConcurrently(t *testing.T) {
 		t.Error("a nil list remembers something")
 	}
 }
+
+// TestDamageIsOnePlace: storage tells of a bad batch when it meets it, and a read tells where the log goes on behind it. It is one thing to a person.
+func TestDamageIsOnePlace(t *testing.T) {
+	r := NewReports(nil, time.Now)
+	bad := &storage.CorruptError{Path: "/d/t-0/0.log", Pos: 7, Offset: 3, Reason: "unreadable batch"}
+	r.Add(reportOf("/t/0/tail", bad))
+	r.Add(reportOf("/t/0/tail", &damageError{bad, 9}))
+	r.Add(reportOf("/t/0/tail", bad))
+	got := r.list()
+	if len(got) != 1 || got[0].Count != 3 || got[0].Reason != "position 7, offset 3: unreadable batch; the log goes on at offset 9" {
+		t.Errorf("got %+v, want one entry that says where the log goes on, counted 3 times", got)
+	}
+}

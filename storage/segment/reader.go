@@ -2,6 +2,7 @@ package segment
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/logmount/logmount/storage"
@@ -193,8 +194,13 @@ func (r *Reader) NextBatch() ([]byte, error) {
 	if err := r.nextBatch(false); err != nil {
 		return nil, err
 	}
-	if r.scan.Header.Magic < 2 {
-		return nil, r.failedBatch(storage.ErrUnsupported)
+	if h := &r.scan.Header; h.Magic < 2 {
+		// Not reported from here: nothing is wrong with it, and of such a log each message is one.
+		r.from = max(r.from, h.NextOffset())
+		return nil, &storage.CorruptError{
+			Path: r.view.logPath(), Pos: r.scan.Pos, Offset: h.BaseOffset, Reason: "cannot be shown as a batch",
+			Err: fmt.Errorf("message format version %d, batches have 2: %w", h.Magic, storage.ErrUnsupported),
+		}
 	}
 	b, err := r.scan.Batch()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -174,7 +175,7 @@ func (s *Segment) report(err *storage.CorruptError) {
 	}
 	s.mu.Unlock()
 	if !seen && s.env.Report != nil {
-		s.env.Report(storage.Report{Time: s.env.Now(), Path: err.Path, Reason: err.Error()})
+		s.env.Report(storage.Report{Time: s.env.Now(), Path: err.Path, Reason: strings.TrimPrefix(err.Error(), err.Path+": ")})
 	}
 }
 

@@ -38,6 +38,10 @@ With --check, a file that is missing or other than a rebuild would make it is a 
 Older brokers, and restarts in the middle of a segment, leave indexes that differ and serve
 as well: logmount verify says whether an index misleads.
 
+With --json each segment is one JSON object on a line, with the fields data (the log directory),
+log (below it), base, batches, interval and found (whether it was found out), differ (the files),
+written and damaged.
+
 Exit status: 0 all is well, 1 there were differences (with --check) or damaged logs, 2 it
 could not be done.`,
 		Example: `  logmount index /srv/log
@@ -86,7 +90,7 @@ func runIndex(ctx context.Context, arg string, opt repair.IndexOptions, out *ind
 		return err
 	}
 	opt.Select, opt.NoLock = partition, !lock
-	out.data = arg
+	out.data, out.at = arg, data
 	if partition != nil {
 		out.data = filepath.Dir(filepath.Clean(arg))
 	}
@@ -118,7 +122,10 @@ func (o *indexOutput) segment(r repair.IndexResult) {
 		o.damaged++
 	}
 	if o.json {
-		o.line(r)
+		o.line(struct {
+			Data string `json:"data"`
+			repair.IndexResult
+		}{o.at, r})
 		return
 	}
 	name := filepath.Join(o.data, r.Log)

@@ -122,6 +122,9 @@ func (f *mountFlags) foreign(r *mountRequest) (err error) {
 	if r.metadata, err = dataPath(f.metadata); err != nil {
 		return fmt.Errorf("--metadata-dir: %w", err)
 	}
+	if info, err := os.Stat(r.metadata); err != nil || !info.IsDir() {
+		return fmt.Errorf("--metadata-dir %s: no such directory; give the one that holds __cluster_metadata-0", r.metadata)
+	}
 	return nil
 }
 

@@ -49,6 +49,10 @@ A repair that is cut short, by ^C or a power failure, is finished by running it 
 marker of a clean shutdown is taken away for as long as it lasts. One that was cut short
 leaves it away: the next start then recovers, which takes longer and does no harm.
 
+With --json each action is one JSON object on a line, with the fields data (the directory), action,
+path (below it), offset, why, and where it has them to, cuts and what; the last line of a
+directory holds the summary.
+
 Exit status: 0 all is well, 1 there is something to do, or something is left, 2 it could not
 be done. DATA may be a list with commas, like a broker's log.dirs.`,
 		Example: `  logmount repair /srv/log
@@ -98,7 +102,7 @@ func runRepairs(c *cobra.Command, dirs, spelt, names []string, opt repair.Option
 			continue // what was asked for lies in another one
 		}
 		o, one := opt, out
-		o.Select, one.data = sel, spelt[i]
+		o.Select, one.data, one.at = sel, spelt[i], dirs[i]
 		err := runRepair(c, dirs[i], o, &one)
 		if e, ok := errors.AsType[*exitError](err); ok && e.code == exitDamage {
 			damaged = err
@@ -150,13 +154,17 @@ func runRepair(c *cobra.Command, data string, opt repair.Options, out *repairOut
 type repairOutput struct {
 	lineOutput
 	data  string // as the caller spelt it
+	at    string // absolute, for programs
 	json  bool
 	apply bool
 }
 
 func (o *repairOutput) action(a repair.Action) {
 	if o.json {
-		o.line(a)
+		o.line(struct {
+			Data string `json:"data"`
+			repair.Action
+		}{o.at, a})
 		return
 	}
 	o.print(oneLine(a.String()))
@@ -165,9 +173,10 @@ func (o *repairOutput) action(a repair.Action) {
 func (o *repairOutput) summary(r repair.Result) {
 	if o.json {
 		o.line(struct {
+			Data    string        `json:"data"`
 			Summary repair.Result `json:"summary"`
 			Applied bool          `json:"applied"`
-		}{r, o.apply})
+		}{o.at, r, o.apply})
 		return
 	}
 	if r.Marker != "" {

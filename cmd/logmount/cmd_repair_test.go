@@ -112,3 +112,30 @@ func TestIndexVerb(t *testing.T) {
 		t.Errorf("nothing: %d %q", code, errs)
 	}
 }
+
+// TestJSONTellsTheDirectory: DATA may be a list, and paths are below one of it.
+func TestJSONTellsTheDirectory(t *testing.T) {
+	brokerDirs(t)
+	for _, name := range []string{"a/t-0/00000000000000000000.index", "b/t-1/00000000000000000000.index"} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"repair", "--json", "a,b"}, {"index", "--check", "--json", "a,b"}} {
+		code, out, said := runIn(t, args...)
+		if code != exitDamage {
+			t.Fatalf("%v: %d, %s", args, code, said)
+		}
+		seen := map[string]bool{}
+		for line := range strings.Lines(out) {
+			var o struct{ Data string }
+			if err := json.Unmarshal([]byte(line), &o); err != nil || !filepath.IsAbs(o.Data) {
+				t.Fatalf("%v: data %q in %s, %v", args, o.Data, line, err)
+			}
+			seen[filepath.Base(o.Data)] = true
+		}
+		if !seen["a"] || !seen["b"] {
+			t.Errorf("%v: of directories %v, want a and b", args, seen)
+		}
+	}
+}

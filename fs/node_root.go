@@ -35,6 +35,9 @@ func (n *rootNode) list(ctx context.Context) ([]fuse.DirEntry, error) {
 	out := make([]fuse.DirEntry, 0, len(topics)+1)
 	out = append(out, fuse.DirEntry{Name: controlName, Mode: fuse.S_IFDIR, Ino: inoOf(controlName)})
 	for i := range topics {
+		if topics[i].Name == controlName { // a broker takes the name for a topic; here it is taken
+			continue
+		}
 		out = append(out, fuse.DirEntry{Name: topics[i].Name, Mode: fuse.S_IFDIR, Ino: inoOf(topics[i].Name)})
 	}
 	return out, nil

@@ -139,11 +139,14 @@ func TestFlushTellsWhoIsDying(t *testing.T) {
 		{"SIGTERM", "exec 3>f; kill -TERM $$", true},
 		{"SIGKILL", "exec 3>f; kill -KILL $$", true},
 		{"SIGUSR1", "exec 3>f; kill -USR1 $$", true},
-		{"another program in its place", "exec perl -e 'open F, \">\", \"f\"; exec \"true\"'", false}, // perl's files are close-on-exec
+		{"another program in its place", "exec python3 -c 'import os; f = open(\"f\", \"w\"); os.execvp(\"true\", [\"true\"])'", false}, // its files are close-on-exec
 		{"ends well after a trap", "trap 'exit 0' TERM; exec 3>f; kill -TERM $$", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			if _, err := exec.LookPath("python3"); err != nil && strings.Contains(tt.script, "python3") {
+				t.Skip("NOT TESTED: no python3")
+			}
 			cmd := exec.Command("sh", "-c", "cd "+mnt+"; "+tt.script)
 			_ = cmd.Run()
 			select {

@@ -77,9 +77,10 @@ func (r *rawFS) RemoveXAttr(<-chan struct{}, *fuse.InHeader, string) fuse.Status
 	return fuse.Status(errNotAllowed)
 }
 
-// Statx implements fuse.RawFileSystem. go-fuse does not pass the request on; the kernel asks with GETATTR.
+// Statx implements fuse.RawFileSystem. The kernel sends it for stat(1) and all others who also ask for a time of birth. There is none, and at ENOSYS the
+// kernel asks with GETATTR from then on; any other error would be that of the stat.
 func (r *rawFS) Statx(<-chan struct{}, *fuse.StatxIn, *fuse.StatxOut) fuse.Status {
-	return fuse.Status(errInvalid)
+	return fuse.ENOSYS
 }
 
 // Ioctl implements fuse.RawFileSystem.

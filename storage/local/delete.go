@@ -98,15 +98,11 @@ func (e *Engine) empty(ctx context.Context, parts []*part) error {
 		if err != nil {
 			return err
 		}
-		s, err := l.Snapshot(ctx)
+		holds, err := l.Holds(ctx)
 		if err != nil {
 			return err
 		}
-		o, err := s.Next(ctx, s.Start())
-		if err != nil {
-			return err
-		}
-		if o < s.End() {
+		if holds {
 			return fmt.Errorf("partition %s: %w", p.tp, storage.ErrNotEmpty)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -85,6 +86,9 @@ func (e *Engine) takeIn(ctx context.Context, names []string) error {
 		}
 		c.Topics[name], ids[name] = *t, t.ID
 	}
+	if err := e.settleImported(ids); err != nil {
+		return err
+	}
 	for name, t := range c.Topics {
 		if ids[name] == "" {
 			continue
@@ -128,6 +132,61 @@ func (e *Engine) checkImport(ctx context.Context, name string) (*catalogTopic, e
 		t.ID, err = state.NewTopicID(e.o.Rand)
 	}
 	return t, err
+}
+
+// settleImported puts what is there of topics on stable storage and has the recovery points say so. A log that is ours is cut from its recovery point on where
+// offsets are missing between two segments, as something that was lost; a log that was compacted has such gaps.
+func (e *Engine) settleImported(topics map[string]string) error {
+	points := map[storage.TopicPartition]storage.Offset{}
+	for name := range topics {
+		parts, err := e.foreignParts(name)
+		if err != nil {
+			return err
+		}
+		for _, p := range parts {
+			if points[p.tp], err = e.settleLog(p); err != nil {
+				return fmt.Errorf("partition %s: %w", p.tp, err)
+			}
+		}
+	}
+	e.points.mu.Lock()
+	defer e.points.mu.Unlock()
+	for tp, o := range points {
+		e.points.recovery.Set(tp, o)
+	}
+	return e.putLocked(&e.points.recovery, state.RecoveryPointFile)
+}
+
+// settleLog syncs the files of a log and returns where it ends.
+func (e *Engine) settleLog(p *part) (storage.Offset, error) {
+	entries, err := e.o.FS.ReadDir(p.dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, en := range entries {
+		if _, _, suffix, ok := state.ParseFileName(en.Name); !ok || suffix != "" {
+			continue
+		}
+		f, err := e.o.FS.OpenFile(filepath.Join(p.dir, en.Name), os.O_RDWR, 0)
+		if err != nil {
+			return 0, err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return 0, err
+		}
+	}
+	if err := e.o.FS.SyncDir(p.dir); err != nil {
+		return 0, err
+	}
+	l, err := e.logOf(e.ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	s, err := l.Snapshot(e.ctx)
+	if err != nil {
+		return 0, err
+	}
+	return s.End(), nil
 }
 
 // foreignParts returns the partitions of a topic that is not ours, which are 0 to n-1.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/logmount/logmount/storage"
@@ -162,6 +163,12 @@ func (e *Engine) openLog(p *part) (*partition.Log, error) {
 		o.LogStartNow = func() storage.Offset { return e.logStartNow(p.tp) }
 	}
 	l, err := partition.Open(e.ctx, e.env, o)
+	if o.Writable && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+		// What recovery needs room for waits until the next mount; what is there can be read.
+		e.report(p.dir, err.Error()+": read-only until the next mount")
+		o.Writable, o.Clean, o.Final, o.Reason = false, false, true, "there was no room to recover it: "+err.Error()
+		l, err = partition.Open(e.ctx, e.env, o)
+	}
 	if err != nil {
 		return nil, err
 	}

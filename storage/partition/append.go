@@ -3,6 +3,7 @@ package partition
 import (
 	"context"
 	"fmt"
+	"math"
 	"syscall"
 
 	"github.com/logmount/logmount/storage"
@@ -66,9 +67,16 @@ func (w *appendWork) finishPiece(n int) {
 // place decides where the batch of n bytes at the end of the buffer goes: here, or into a new segment.
 func (l *Log) place(w *appendWork, h *record.Header, n int, sums segment.Sums, now int64) error {
 	c := &l.o.Config
+	if h.BaseOffset > math.MaxInt64-1-storage.Offset(h.LastOffsetDelta) {
+		return fmt.Errorf("%s: %w: there is no offset behind %d", l.o.TP, storage.ErrOutOfRange, w.app.Next-1)
+	}
 	if w.app.MustRoll(int64(n), h.MaxTimestamp, h.LastOffset(), c.SegmentBytes, c.SegmentMs, now) {
 		w.finishPiece(n)
-		w.app = l.newSegment(max(w.app.Next, h.BaseOffset)).NewAppender(now)
+		base := w.app.Next // not the batch's, where offsets are left out: to recovery a gap between segments is a segment that was lost
+		if h.LastOffset()-base > math.MaxInt32 {
+			base = h.BaseOffset
+		}
+		w.app = l.newSegment(base).NewAppender(now)
 		w.piece(true)
 		w.pieces[len(w.pieces)-1].producers = l.producersAt(w)
 		w.pieces[len(w.pieces)-1].log[0] -= n
@@ -333,7 +341,10 @@ func (l *Log) writePiece(w *appendWork, i int) error {
 	p := &w.pieces[i]
 	seg := p.app.Segment()
 	if p.created {
-		l.syncer.dir.Store(true)
+		if err := l.gapBehind(w, i); err != nil {
+			return err
+		}
+		l.syncer.names.Add(1)
 		if err := seg.Create(l.owner); err != nil {
 			return err
 		}
@@ -350,6 +361,19 @@ func (l *Log) writePiece(w *appendWork, i int) error {
 		return err
 	}
 	return l.closeSegment(&p.app)
+}
+
+// gapBehind is called before the segment of piece i is made. Where offsets are left out before it what is in front goes to stable storage first: recovery cannot
+// tell that its end is missing.
+func (l *Log) gapBehind(w *appendWork, i int) error {
+	if i == 0 || w.pieces[i-1].app.Next == w.pieces[i].app.Segment().Base {
+		return nil
+	}
+	if err := w.pieces[i-1].app.Segment().SyncLog(); err != nil {
+		l.poisonLocked(err)
+		return err
+	}
+	return l.env.FS.SyncDir(l.o.Dir)
 }
 
 // closeSegment writes the closing entry of the time index.

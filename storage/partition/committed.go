@@ -62,6 +62,21 @@ func (c *committed) of(s *snapshot) (*snapshot, error) {
 	return &r, nil
 }
 
+// Holds reports whether the log has a record that is shown, or may be once a transaction that is open now has ended.
+func (l *Log) Holds(ctx context.Context) (bool, error) {
+	s, err := l.Snapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	o, err := s.Next(ctx, s.Start())
+	if err != nil || o < s.End() || !l.o.Writable {
+		return o < s.End(), err
+	}
+	w := l.written()
+	o, err = w.Next(ctx, max(s.End(), w.start))
+	return o < w.end, err
+}
+
 // openTransaction returns why a log with an open transaction takes no appends under read_committed: its reader would not see them.
 func (l *Log) openTransaction(s *snapshot) error {
 	stable := l.committed.txns.Stable(s.end)

@@ -79,7 +79,11 @@ func (c *cursor) NextBatch(ctx context.Context) ([]byte, error) {
 // turn opens the segment where the cursor stands, or leaves one that has been read to its end.
 func (c *cursor) turn(ctx context.Context) error {
 	if !c.open {
-		return c.enter()
+		err := c.enter()
+		if errors.Is(err, storage.ErrOffsetGone) && c.rewritten(ctx) {
+			err = c.enter()
+		}
+		return err
 	}
 	if err := c.leave(); err != nil {
 		return err
@@ -100,6 +104,24 @@ func (c *cursor) enter() error {
 	}
 	c.open = true
 	return nil
+}
+
+// rewritten looks whether a segment that is not there any more has been replaced, as a compaction does, and takes the replacement. What follows the snapshot's
+// end stays hidden: the last segment is kept as it was.
+func (c *cursor) rewritten(ctx context.Context) bool {
+	l, old := c.snap.log, c.snap
+	if !l.Followed() || l.Look(ctx) != nil {
+		return false
+	}
+	now := l.snap.Load()
+	i := now.find(old.active.Base)
+	if now.generation == old.generation || now.Unchanged(old.generation) != math.MaxInt64 || now.at(i).Segment != old.active.Segment || c.from < now.at(0).Base {
+		return false
+	}
+	s := *old
+	s.closed = now.closed[:i:i]
+	c.snap = &s
+	return true
 }
 
 // leave is called at the end of the segment's view: it takes a newer view of the segment or goes to the next segment. io.EOF where there is no more.

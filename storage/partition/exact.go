@@ -86,7 +86,7 @@ func (l *Log) writeTxns(p *staged) error {
 	}
 	p.txnsAt, p.txnsWritten = at, true
 	if at == 0 {
-		l.syncer.dir.Store(true)
+		l.syncer.names.Add(1)
 	}
 	return seg.WriteTxns(p.txns, at, l.owner)
 }

@@ -89,15 +89,14 @@ func (l *Log) OpenFile(_ context.Context, name string) (storage.RawFile, error) 
 	if err := plain(name); err != nil {
 		return nil, err
 	}
-	h, err := l.env.Files.Open(l.path(name), os.O_RDONLY, 0)
+	h, st, err := l.openNamed(l.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", l.path(name), storage.ErrOffsetGone)
 	}
 	if err != nil {
 		return nil, err
 	}
-	st, err := h.Stat()
-	if err == nil && !st.Mode.IsRegular() {
+	if !st.Mode.IsRegular() {
 		err = fmt.Errorf("%w: %s is not a regular file", storage.ErrInvalidName, l.path(name))
 	}
 	if err != nil {
@@ -105,4 +104,26 @@ func (l *Log) OpenFile(_ context.Context, name string) (storage.RawFile, error) 
 		return nil, err
 	}
 	return &rawFile{Handle: h, log: l, name: name}, nil
+}
+
+// openNamed opens the file that has the name now. Files are replaced under their names, by their owner or by us, and the cache may have the one from before.
+func (l *Log) openNamed(path string) (h *vfs.Handle, st vfs.FileInfo, err error) {
+	for again := true; ; again = false {
+		if h, err = l.env.Files.Open(path, os.O_RDONLY, 0); err != nil {
+			return nil, st, err
+		}
+		st, err = h.Stat()
+		var now vfs.FileInfo
+		if err == nil {
+			now, err = l.env.FS.Stat(path)
+		}
+		if err == nil && (now.Ino == st.Ino && now.Dev == st.Dev || !again) {
+			return h, st, nil
+		}
+		h.Unpin()
+		if err != nil {
+			return nil, st, err
+		}
+		l.env.Files.Forget(path)
+	}
 }

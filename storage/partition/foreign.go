@@ -19,7 +19,7 @@ type foreign struct {
 
 	gate     chan struct{} // held during the examination; guards what follows, the plan until the examination is done and by Log.mu from then on
 	examined bool
-	refusal  error // why it must not be appended to
+	refusal  error // why it must not be appended to; set with Log.mu held too
 	plan     plan
 }
 
@@ -72,12 +72,19 @@ func (l *Log) ready(ctx context.Context) error {
 		}
 		f.examined = true
 		if why != "" {
-			f.refusal = fmt.Errorf("%s: %w: %s", l.o.TP, storage.ErrReadOnly, why)
 			f.plan = plan{}
+			l.refuseForeign(fmt.Errorf("%s: %w: %s", l.o.TP, storage.ErrReadOnly, why))
 			l.report(l.o.Dir, "appends are refused: "+why)
 		}
 	}
 	return f.refusal
+}
+
+// refuseForeign says why the log must not be appended to. Others than those who wait at the gate read that too, with the lock held.
+func (l *Log) refuseForeign(err error) {
+	l.mu.Lock()
+	l.foreign.refusal = err
+	l.mu.Unlock()
 }
 
 // takeLocked makes a log of another's, which ready has let pass, take the first byte. The lock is held.

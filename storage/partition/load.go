@@ -21,7 +21,6 @@ type found struct {
 	seg      *segment.Segment
 	size     storage.Pos
 	modified int64 // milliseconds
-	ino      uint64
 	info     vfs.FileInfo
 	bad      bool // it cannot be read at all
 	anew     bool // it is not what it was, although it is the same file
@@ -78,7 +77,10 @@ func (l *Log) find(seg *segment.Segment) (found, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return found{}, err
 	}
-	f := found{seg: seg, size: storage.Pos(st.Size), modified: st.Modified / 1e6, ino: st.Ino, info: st}
+	f := found{seg: seg, size: storage.Pos(st.Size), modified: st.Modified / 1e6, info: st}
+	if l.Followed() && err == nil {
+		seg.Only(st.Ino)
+	}
 	why := ""
 	switch {
 	case err != nil:
@@ -178,21 +180,22 @@ func (l *Log) removeOrphans(list []found, entries []vfs.DirEntry) {
 }
 
 // showAll shows what is there, of a log that is not ours, up to the last whole batch.
-func (l *Log) showAll(ctx context.Context, list []found) error {
+func (l *Log) showAll(ctx context.Context, dir vfs.FileInfo, list []found) error {
 	o := l.observer
 	s := &snapshot{log: l}
 	if old := o.whole; old != nil {
 		s.generation = old.generation + 1
 		o.cuts = append(o.cuts, cut{s.generation, 0})
 	}
-	o.remember(list)
-	o.trail = nil
 	if len(list) == 0 {
 		start := l.logStart()
 		s.start, s.end, s.active = start, start, segment.View{Segment: l.newSegment(start), Next: start}
-		s.modified = o.dir.Modified / 1e6
-		o.file = vfs.FileInfo{}
-		return l.publish(ctx, s)
+		s.modified = dir.Modified / 1e6
+		if err := l.publishTail(ctx, s, vfs.FileInfo{}); err != nil {
+			return err
+		}
+		o.remember(nil)
+		return nil
 	}
 	last := list[len(list)-1]
 	v, err := l.tail(ctx, &last)
@@ -202,11 +205,11 @@ func (l *Log) showAll(ctx context.Context, list []found) error {
 	s.closed, s.active, s.modified = closedViews(list), v, last.modified
 	s.end = max(v.Next, l.logStart())
 	s.start = max(l.logStart(), list[0].seg.Base)
-	o.file, o.indexed = last.info, v.Size
-	if err := l.leaveTrail(ctx, s); err != nil {
+	if err := l.publishTail(ctx, s, last.info); err != nil {
 		return err
 	}
-	return l.publish(ctx, s)
+	o.remember(list)
+	return nil
 }
 
 // tail finds the end of the last segment. Where the log was closed in order its end is known: what cannot be read before that is damage, and shown as such.

@@ -32,10 +32,10 @@ type observer struct {
 
 	dir     vfs.FileInfo // as it was when it was last listed
 	dirAt   time.Time
-	file    vfs.FileInfo // the active segment's log, as it was last seen
-	inodes  map[storage.Offset]uint64
-	trail   []segment.Footprint // batches at the end of what was seen, ascending
-	whole   *snapshot           // what is in the files, before isolation
+	file    vfs.FileInfo                    // the active segment's log, as it was last seen
+	files   map[storage.Offset]vfs.FileInfo // the segments' logs, as they were when the directory was last listed
+	trail   []segment.Footprint             // batches at the end of what was seen, ascending
+	whole   *snapshot                       // what is in the files, before isolation
 	cuts    []cut
 	indexed storage.Pos // size of the active log when its index was last looked at
 	swapped string      // a listing that stayed unstable for as long as one may
@@ -110,12 +110,33 @@ func (l *Log) look(ctx context.Context) error {
 			return l.grow(ctx, file)
 		}
 	}
+	for tries := 0; ; tries++ {
+		err := l.takeListing(ctx, dir, now)
+		if !errors.Is(err, storage.ErrOffsetGone) || tries == listTries {
+			return err
+		}
+	}
+}
+
+// listTries is how often a directory is listed again because a segment was deleted or replaced between the listing and the look into it.
+const listTries = 4
+
+// takeListing lists the directory and publishes what has become of it.
+func (l *Log) takeListing(ctx context.Context, dir vfs.FileInfo, now time.Time) error {
+	o := l.observer
 	list, err := l.listStable(ctx, now.Sub(time.Unix(0, dir.Modified)) > settled)
 	if err != nil {
 		return err
 	}
+	before, cuts := o.whole, o.cuts
+	if err := l.relist(ctx, dir, list); err != nil {
+		if o.dirAt = (time.Time{}); o.whole == before { // the next look is to list again, whatever the times say, and finds the same cuts
+			o.cuts = cuts
+		}
+		return err
+	}
 	o.dir, o.dirAt = dir, now
-	return l.relist(ctx, list)
+	return nil
 }
 
 // moveStart takes a log start that was checkpointed since.
@@ -193,15 +214,16 @@ func unstable(entries []vfs.DirEntry) bool {
 }
 
 // relist compares the listing with what was seen and publishes what has become of it. Segments whose file is the same stay the same.
-func (l *Log) relist(ctx context.Context, list []found) error {
+func (l *Log) relist(ctx context.Context, dir vfs.FileInfo, list []found) error {
 	o, old := l.observer, l.observer.whole
 	if old == nil || len(list) == 0 {
-		return l.showAll(ctx, list)
+		return l.showAll(ctx, dir, list)
 	}
 	n := *old
 	if err := l.cutMeanwhile(list, &n); err != nil {
 		return err
 	}
+	l.cutBelow(list, &n)
 	rewritten := false
 	for i := range list {
 		j := old.find(list[i].seg.Base)
@@ -212,7 +234,7 @@ func (l *Log) relist(ctx context.Context, list []found) error {
 		if list[i].anew {
 			continue
 		}
-		if o.inodes[was.Base] == list[i].ino {
+		if o.files[was.Base].Ino == list[i].info.Ino {
 			list[i].seg = was.Segment
 		} else {
 			rewritten = true
@@ -226,11 +248,11 @@ func (l *Log) relist(ctx context.Context, list []found) error {
 	last := &list[len(list)-1]
 	if last.seg == old.active.Segment { // grown at most
 		n.closed = l.closedAgain(list, old)
-		o.remember(list)
-		n.start = max(l.logStart(), list[0].seg.Base)
+		n.startAt(l.logStart(), list[0].seg.Base)
 		if err := l.publish(ctx, &n); err != nil {
 			return err
 		}
+		o.remember(list)
 		return l.grow(ctx, last.info)
 	}
 	v, err := l.tail(ctx, last)
@@ -239,16 +261,45 @@ func (l *Log) relist(ctx context.Context, list []found) error {
 	}
 	n.closed, n.active, n.end = l.closedAgain(list, old), v, v.Next
 	if n.end < old.end {
-		l.cutOff(&n, n.end)
+		at := n.end
+		for i := range list { // a segment that has another file may have been cut before it got that
+			if old.at(old.find(list[i].seg.Base)).Segment != list[i].seg {
+				at = min(at, list[i].seg.Base)
+				break
+			}
+		}
+		l.cutOff(&n, at)
 	}
-	n.start = min(max(l.logStart(), list[0].seg.Base), n.end)
+	n.startAt(l.logStart(), list[0].seg.Base)
 	n.modified = last.modified
-	o.remember(list)
-	o.file, o.trail, o.indexed = last.info, nil, v.Size
-	if err := l.leaveTrail(ctx, &n); err != nil {
+	if err := l.publishTail(ctx, &n, last.info); err != nil {
 		return err
 	}
-	return l.publish(ctx, &n)
+	o.remember(list)
+	return nil
+}
+
+// startAt gives the log a start: what a checkpoint says, within the log. One that has moved makes another generation, like segments that are gone.
+func (s *snapshot) startAt(checkpointed, first storage.Offset) {
+	start := min(max(checkpointed, first), s.end)
+	if start > s.start {
+		s.generation++
+	}
+	s.start = start
+}
+
+// publishTail publishes a state whose active segment, with that file, is not the one that was seen before.
+func (l *Log) publishTail(ctx context.Context, s *snapshot, file vfs.FileInfo) error {
+	trail, err := s.active.Trail(ctx, trailKept/4)
+	if err != nil {
+		return err
+	}
+	if err := l.publish(ctx, s); err != nil {
+		return err
+	}
+	o := l.observer
+	o.file, o.trail, o.indexed = file, trail, s.active.Size
+	return nil
 }
 
 // forgetGone lets go of the files of segments that are no longer there.
@@ -282,9 +333,9 @@ func (l *Log) closedAgain(list []found, old *snapshot) []*segment.View {
 }
 
 func (o *observer) remember(list []found) {
-	o.inodes = make(map[storage.Offset]uint64, len(list))
+	o.files = make(map[storage.Offset]vfs.FileInfo, len(list))
 	for _, f := range list {
-		o.inodes[f.seg.Base] = f.ino
+		o.files[f.seg.Base] = f.info
 	}
 }
 
@@ -302,13 +353,9 @@ func (l *Log) grow(ctx context.Context, file vfs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	o.file = file
 	if v.Size == s.active.Size {
+		o.file = file
 		return nil
-	}
-	o.trail = append(o.trail, added...)
-	if n := len(o.trail) - trailKept; n > 0 {
-		o.trail = append([]segment.Footprint{}, o.trail[n:]...)
 	}
 	if v.Size-o.indexed > reindexBytes { // the index has grown too
 		v.ForgetIndexes()
@@ -316,13 +363,15 @@ func (l *Log) grow(ctx context.Context, file vfs.FileInfo) error {
 	}
 	n := *s
 	n.active, n.end, n.modified = v, v.Next, file.Modified/1e6
-	return l.publish(ctx, &n)
-}
-
-// leaveTrail remembers the last batches of a snapshot.
-func (l *Log) leaveTrail(ctx context.Context, s *snapshot) (err error) {
-	l.observer.trail, err = s.active.Trail(ctx, trailKept/4)
-	return err
+	if err := l.publish(ctx, &n); err != nil {
+		return err
+	}
+	o.file = file
+	o.trail = append(o.trail, added...)
+	if n := len(o.trail) - trailKept; n > 0 {
+		o.trail = append([]segment.Footprint{}, o.trail[n:]...)
+	}
+	return nil
 }
 
 // trailHolds reports whether the last batch that was seen is still where it was.
@@ -362,7 +411,7 @@ func (l *Log) cutMeanwhile(list []found, n *snapshot) error {
 	o := l.observer
 	for i := range list[:len(list)-1] {
 		f := &list[i]
-		if f.seg.Base != o.whole.active.Base || f.ino != o.inodes[f.seg.Base] {
+		if f.seg.Base != o.whole.active.Base || f.info.Ino != o.files[f.seg.Base].Ino {
 			continue
 		}
 		ok, err := l.trailHolds(f.info)
@@ -377,6 +426,23 @@ func (l *Log) cutMeanwhile(list []found, n *snapshot) error {
 		l.cutOff(n, at)
 	}
 	return nil
+}
+
+// cutBelow notices that the log was cut in a segment that something followed, and perhaps written anew: what had been closed is not touched otherwise, but for
+// a compaction, which gives it another file. Nobody can say where in the segment that was.
+func (l *Log) cutBelow(list []found, n *snapshot) {
+	o, old := l.observer, l.observer.whole
+	for i := range list {
+		f := &list[i]
+		j := old.find(f.seg.Base)
+		was, file := old.at(j), o.files[f.seg.Base]
+		if j == len(old.closed) || was.Base != f.seg.Base || was.Path() != f.seg.Path() || file.Ino != f.info.Ino || file.Size == f.info.Size && file.Modified == f.info.Modified {
+			continue
+		}
+		was.ForgetFiles()
+		f.anew = true
+		l.cutOff(n, f.seg.Base)
+	}
 }
 
 // cutOff makes n a generation in which the log is another from an offset on.
@@ -396,23 +462,28 @@ func (l *Log) truncated(ctx context.Context, file vfs.FileInfo) error {
 		return err
 	}
 	seg := l.newSegment(s.active.Base)
+	seg.Only(file.Ino)
 	v, err := seg.Tail(ctx, storage.Pos(file.Size))
 	if err != nil {
 		return err
 	}
 	n := *s
 	n.active, n.end, n.modified = v, max(v.Next, n.start), file.Modified/1e6
+	cuts := o.cuts
 	l.cutOff(&n, at)
-	o.file, o.trail, o.indexed = file, nil, v.Size
-	if err := l.leaveTrail(ctx, &n); err != nil {
+	if err := l.publishTail(ctx, &n, file); err != nil {
+		o.cuts = cuts
 		return err
 	}
-	return l.publish(ctx, &n)
+	return nil
 }
 
-// publish makes a new state of the files known.
+// publish makes a new state of the files known. After an error all is as it was, so that the next look finds the same again.
 func (l *Log) publish(ctx context.Context, s *snapshot) error {
-	l.observer.whole = s
 	s.cuts = l.observer.cuts
-	return l.show(ctx, s)
+	if err := l.show(ctx, s); err != nil {
+		return err
+	}
+	l.observer.whole = s
+	return nil
 }

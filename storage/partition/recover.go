@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"sort"
@@ -68,13 +69,13 @@ func (l *Log) firstRecovered(list []found) int {
 }
 
 // missingBehind reports whether a segment that followed list[i], which ends at next, has vanished: its name was not on stable storage, so nothing that
-// was written later is known to be either.
+// was written later is known to be either. More offsets than a segment can have were left out when the log was written: see gapBehind.
 func (l *Log) missingBehind(list []found, i int, next storage.Offset) bool {
 	if i == len(list)-1 {
 		return false
 	}
 	base := list[i+1].seg.Base
-	return base != next && base > max(l.o.RecoveryPoint, l.o.LogStart)
+	return base != next && base > max(l.o.RecoveryPoint, l.o.LogStart) && base-next <= math.MaxInt32
 }
 
 // setAsideAll renames segments that lie behind the end of the log, the last first.

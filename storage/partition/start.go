@@ -32,18 +32,18 @@ func (l *Log) SetStart(ctx context.Context, o storage.Offset) error {
 	if err := l.syncTo(ctx, o); err != nil {
 		return err
 	}
-	if l.onStart != nil {
-		if err := l.onStart(o); err != nil {
-			return fmt.Errorf("%s: start %d: %w", l.o.TP, o, err)
-		}
-	}
-	if l.foreign == nil {
+	if l.foreign == nil { // before the start is written down, after which it is not to be refused any more
 		if err := l.rollEmptied(o); err != nil {
 			return fmt.Errorf("%s: start %d: %w", l.o.TP, o, err)
 		}
 		// The name of the segment that goes on must last before those that held the log's end are removed.
 		if err := l.syncTo(ctx, o); err != nil {
 			return err
+		}
+	}
+	if l.onStart != nil {
+		if err := l.onStart(o); err != nil {
+			return fmt.Errorf("%s: start %d: %w", l.o.TP, o, err)
 		}
 	}
 	gone := l.publishStart(o)

@@ -12,11 +12,12 @@ import (
 
 // syncer shares syncs: who comes while one is under way waits for it and then for the next, which covers all who came.
 type syncer struct {
-	dir atomic.Bool // names in the directory have changed since it was synced
+	names atomic.Uint64 // changes of names in the directory
 
 	mu       sync.Mutex // guards what follows
 	running  chan struct{}
 	synced   storage.Offset // below it everything is on stable storage
+	lasting  uint64         // what names was when the last sync of the directory began that succeeded
 	unsealed storage.Offset // base of the first closed segment whose indexes may not be; -1 = none
 	failed   error
 }
@@ -39,6 +40,12 @@ func (s *syncer) point() storage.Offset {
 	return s.synced
 }
 
+func (s *syncer) lastingNames() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lasting
+}
+
 // Sync implements storage.Partition.
 func (l *Log) Sync(ctx context.Context) error {
 	if err := l.goneErr(); err != nil {
@@ -58,7 +65,7 @@ func (l *Log) syncTo(ctx context.Context, end storage.Offset) error {
 			s.mu.Unlock()
 			return fmt.Errorf("%s: %w: %w", l.o.TP, storage.ErrPoisoned, s.failed)
 		}
-		if s.synced >= end && !s.dir.Load() {
+		if s.synced >= end && s.lasting == s.names.Load() {
 			s.mu.Unlock()
 			return nil
 		}
@@ -81,7 +88,7 @@ func (l *Log) syncTo(ctx context.Context, end storage.Offset) error {
 // syncRound does one sync, which no one can cut short.
 func (l *Log) syncRound(done chan struct{}) {
 	s := &l.syncer
-	end, err := l.syncFiles()
+	end, names, err := l.syncFiles()
 	if err != nil {
 		l.Poison(err)
 	}
@@ -90,35 +97,34 @@ func (l *Log) syncRound(done chan struct{}) {
 	if err != nil {
 		s.failed = err
 	} else {
-		s.synced = max(s.synced, end)
+		s.synced, s.lasting = max(s.synced, end), names
 	}
 	s.running = nil
 	close(done)
 }
 
 // syncFiles puts the logs of all segments that are not sealed on stable storage, and the names of new ones.
-func (l *Log) syncFiles() (storage.Offset, error) {
+func (l *Log) syncFiles() (end storage.Offset, names uint64, err error) {
 	l.mu.Lock()
-	end := l.active.Next
+	end = l.active.Next
 	segs := make([]*segment.Segment, 0, len(l.open)+1)
 	for _, c := range l.open {
 		segs = append(segs, c.view.Segment)
 	}
 	segs = append(segs, l.active.Segment())
-	dir := l.syncer.dir.Swap(false) // with the lock held: who sets it makes the file before he lets go of the lock
+	names = l.syncer.names.Load() // with the lock held: who counts one up makes the file before he lets go of the lock
 	l.mu.Unlock()
 	for _, seg := range segs {
 		if err := seg.SyncLog(); err != nil && !l.dropped(seg) {
-			return 0, fmt.Errorf("sync: %w", err)
+			return 0, 0, fmt.Errorf("sync: %w", err)
 		}
 	}
-	if dir {
+	if names != l.syncer.lastingNames() {
 		if err := l.env.FS.SyncDir(l.o.Dir); err != nil {
-			l.syncer.dir.Store(true)
-			return 0, fmt.Errorf("sync: %w", err)
+			return 0, 0, fmt.Errorf("sync: %w", err)
 		}
 	}
-	return end, nil
+	return end, names, nil
 }
 
 // dropped reports whether a segment has left the log, so that its files may be gone.

@@ -119,8 +119,9 @@ func (s *Segment) CutTxns(size int64) error {
 	if size > 0 {
 		return s.truncate(s.txnPath(), size)
 	}
+	err := s.env.FS.Remove(s.txnPath())
 	s.env.Files.Forget(s.txnPath())
-	if err := s.env.FS.Remove(s.txnPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -39,11 +39,12 @@ func (v *View) Extent(ctx context.Context, m *storage.Measure, from, to storage.
 			return n, err
 		}
 	}
-	t, err := v.Table(ctx, m)
-	if err != nil {
-		return 0, err
-	}
-	return v.between(ctx, t, m, from, to)
+	var n int64
+	err := v.tabled(ctx, m, func(t *Table) (err error) {
+		n, err = v.between(ctx, t, m, from, to)
+		return err
+	})
+	return n, err
 }
 
 // Before returns the bytes of the view in front of what Extent counts from o on.
@@ -215,12 +216,12 @@ func (v *View) Locate(ctx context.Context, m *storage.Measure, p int64) (storage
 	if m.Batches {
 		return v.locateBatch(storage.Pos(p))
 	}
-	t, err := v.Table(ctx, m)
-	if err != nil {
-		return 0, 0, err
-	}
-	// Strictly before p, so that an unreadable place at p, which takes no room, is met on the way.
-	e, err := t.floorMeasure(v, m, p-1)
+	var e index.SizeEntry
+	err := v.tabled(ctx, m, func(t *Table) (err error) {
+		// Strictly before p, so that an unreadable place at p, which takes no room, is met on the way.
+		e, err = t.floorMeasure(v, m, p-1)
+		return err
+	})
 	if err != nil {
 		return 0, 0, err
 	}

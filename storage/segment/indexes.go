@@ -206,17 +206,20 @@ func (v *View) offsets(info *indexInfo, fn func(index.Offsets) error) error {
 }
 
 // shorter calls fn with the number of entries that an index is known to have. Where the file turns out to be shorter it calls it again with what there is: who
-// begins to write a log of another's trims its indexes.
+// begins to write a log of another's trims its indexes, and has perhaps written to them again before they are looked at here.
 func shorter(h *vfs.Handle, n int, size int64, fn func(n int) error) error {
-	err := fn(n)
-	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
+	const tries = 4
+	for i := 0; ; i++ {
+		err := fn(n)
+		if i == tries || !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+		st, serr := h.Stat()
+		if serr != nil {
+			return err
+		}
+		n = int(min(int64(n), st.Size/size))
 	}
-	st, serr := h.Stat()
-	if serr != nil || st.Size/size >= int64(n) {
-		return err
-	}
-	return fn(int(st.Size / size))
 }
 
 func (v *View) times(info *indexInfo, fn func(index.Times) error) error {
@@ -278,7 +281,7 @@ func (v *View) headerAt(log io.ReaderAt, pos storage.Pos) (record.Header, bool) 
 	}
 	n, _ := log.ReadAt(b[:min(int64(len(b)), int64(v.Size-pos))], int64(pos))
 	f, err := record.ParseFrame(b[:n])
-	if err != nil || f.Size > int64(v.Size-pos) || f.Offset < v.Base || f.Offset > v.Base+maxRelative {
+	if err != nil || f.Size > int64(v.Size-pos) || f.Offset < v.Base || f.Offset > v.highest() {
 		return record.Header{}, false
 	}
 	h, err := parseHeader(b[:n], v.Base)

@@ -92,7 +92,7 @@ func (s *Scanner) expected(pos storage.Pos) storage.Offset {
 // Tail finds where the last whole batch of a segment ends, beginning at the last index entry that leads to a batch. It is how the end of a log is found
 // that needs no recovery or may not be changed.
 func (s *Segment) Tail(ctx context.Context, size storage.Pos) (v View, err error) {
-	v = View{Segment: s, Size: size, Next: s.Base + maxRelative, Tail: true}
+	v = View{Segment: s, Size: size, Next: s.highest(), Tail: true}
 	if size == 0 {
 		v.Next = s.Base
 		return v, nil
@@ -102,7 +102,7 @@ func (s *Segment) Tail(ctx context.Context, size storage.Pos) (v View, err error
 		return v, err
 	}
 	defer f.Unpin()
-	pos, low, err := v.posOf(f, s.Base+maxRelative)
+	pos, low, err := v.posOf(f, s.highest())
 	if err != nil {
 		return v, err
 	}

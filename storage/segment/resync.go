@@ -76,7 +76,7 @@ func (s *Segment) search(r io.ReaderAt, pos, end storage.Pos, low storage.Offset
 				continue
 			}
 			o := storage.Offset(binary.BigEndian.Uint64(buf[i:]))
-			if o < low || o > s.Base+maxRelative {
+			if o < low || o > s.highest() {
 				continue
 			}
 			size, err := s.goodBatch(r, buf[i:n], pos+storage.Pos(i), end, low)
@@ -98,7 +98,7 @@ func (s *Segment) search(r io.ReaderAt, pos, end storage.Pos, low storage.Offset
 // goodBatch returns the size of the batch at pos if it is one, or minus the number of bytes that had to be looked at to tell that it is not.
 func (s *Segment) goodBatch(r io.ReaderAt, head []byte, pos, end storage.Pos, low storage.Offset) (int64, error) {
 	h, err := parseHeader(head, low)
-	if err != nil || h.BaseOffset < low || h.LastOffset() > s.Base+maxRelative || h.Size() > int64(end-pos) || h.Size() > maxBatchBytes {
+	if err != nil || h.BaseOffset < low || h.LastOffset() > s.highest() || h.Size() > int64(end-pos) || h.Size() > maxBatchBytes {
 		return 0, nil //nolint:nilerr // No batch starts here.
 	}
 	b := head

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 
 	"github.com/logmount/logmount/storage"
@@ -106,7 +107,7 @@ func (s *Scanner) Next(ahead int) error {
 		return s.corrupt(err)
 	}
 	if f.Size > int64(s.end-s.next) {
-		if f.Offset < s.low || f.Offset > s.seg.Base+maxRelative {
+		if f.Offset < s.low || f.Offset > s.seg.highest() {
 			return s.corrupt(fmt.Errorf("offset %d does not belong here", f.Offset))
 		}
 		return errTorn
@@ -126,7 +127,7 @@ func (s *Scanner) Next(ahead int) error {
 			return s.Next(ahead)
 		}
 	}
-	if h.BaseOffset < s.low || h.LastOffset() > s.seg.Base+maxRelative {
+	if h.BaseOffset < s.low || h.LastOffset() > s.seg.highest() {
 		return s.corrupt(fmt.Errorf("offsets %d to %d do not belong here, expected %d or more", h.BaseOffset, h.LastOffset(), s.low))
 	}
 	if firstKnown(&h) > s.low {
@@ -155,6 +156,11 @@ func (s *Scanner) checkGap(h *record.Header) error {
 
 // maxRelative is the largest offset relative to its segment's base.
 const maxRelative = 1<<31 - 1
+
+// highest is the largest offset that the segment can hold.
+func (s *Segment) highest() storage.Offset {
+	return s.Base + min(maxRelative, math.MaxInt64-1-s.Base)
+}
 
 // Batch returns the whole batch that Next found, its checksum verified. It is valid until the next call.
 func (s *Scanner) Batch() ([]byte, error) {

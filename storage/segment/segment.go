@@ -42,6 +42,7 @@ type Segment struct {
 	// interval is index.interval.bytes: the distance between entries of the indexes that are built here.
 	interval int64
 	maxIndex int64
+	ino      uint64 // of the log, where others may put another one under its name; else 0
 
 	mu       sync.Mutex // guards what follows; held for no I/O
 	reported map[storage.Pos]bool
@@ -139,22 +140,41 @@ func (s *Segment) Create(owner vfs.Owner) error {
 func (s *Segment) Remove() error {
 	var first error
 	for _, ext := range []string{state.ExtLog, state.ExtIndex, state.ExtTimeIndex, state.ExtTxnIndex, state.ExtSnapshot, state.ExtSizeIndex} {
-		s.env.Files.Forget(s.path(ext))
 		if err := s.env.FS.Remove(s.path(ext)); err != nil && !errors.Is(err, fs.ErrNotExist) && first == nil {
 			first = err
 		}
+		s.env.Files.Forget(s.path(ext)) // not earlier: who opens it meanwhile would leave it in the cache, and its room taken
 	}
 	return first
 }
 
 // open pins the log for reading. A log that is not there any more is ErrOffsetGone.
 func (s *Segment) open() (*vfs.Handle, error) {
-	h, err := s.env.Files.Open(s.logPath(), os.O_RDONLY, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return h, gone(s.logPath())
+	for again := true; ; again = false {
+		h, err := s.env.Files.Open(s.logPath(), os.O_RDONLY, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			return h, gone(s.logPath())
+		}
+		if err != nil || s.ino == 0 {
+			return h, err
+		}
+		st, err := h.Stat()
+		if err == nil && st.Ino == s.ino {
+			return h, nil
+		}
+		h.Unpin()
+		if err != nil {
+			return nil, err
+		}
+		if !again {
+			return nil, gone(s.logPath())
+		}
+		s.env.Files.Forget(s.logPath()) // what is cached may be the one that is not there any more
 	}
-	return h, err
 }
+
+// Only makes the segment that of the file with this inode number alone: what gets its name later is another. It is called before anybody else has the segment.
+func (s *Segment) Only(ino uint64) { s.ino = ino }
 
 func gone(path string) error { return &goneError{path} }
 

@@ -2,6 +2,9 @@ package segment
 
 import (
 	"context"
+	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"sort"
 
@@ -47,7 +50,7 @@ func (t *Table) find(v *View, floor func(index.SizeTable) (index.SizeEntry, int,
 	if t.file != nil {
 		h, err := v.env.Files.Open(t.file.path, os.O_RDONLY, 0)
 		if err != nil {
-			return index.SizeEntry{}, missing(err, v.logPath())
+			return index.SizeEntry{}, v.withoutSizes(t, err)
 		}
 		defer h.Unpin()
 		x = index.Sizes{R: h, H: t.file.header}
@@ -56,7 +59,37 @@ func (t *Table) find(v *View, floor func(index.SizeTable) (index.SizeEntry, int,
 	if i < 0 {
 		e = index.SizeEntry{Offset: v.Base}
 	}
-	return e, err
+	return e, v.withoutSizes(t, err)
+}
+
+// errNoSizes says that the size index which a table looked things up in is not there any more, or not all of it. Another table has to be made.
+var errNoSizes = errors.New("the size index is not there any more")
+
+// withoutSizes lets go of a table whose file was taken away or cut: who tidies up a cache may do that.
+func (v *View) withoutSizes(t *Table, err error) error {
+	if t.file == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	v.env.Files.Forget(t.file.path)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if now := v.sums.linear; now != nil && now.file == t.file {
+		v.sums.linear = nil
+	}
+	return errNoSizes
+}
+
+// tabled calls fn with the table for a measure, and once more with a new one if that turned out to be gone.
+func (v *View) tabled(ctx context.Context, m *storage.Measure, fn func(*Table) error) error {
+	for again := true; ; again = false {
+		t, err := v.Table(ctx, m)
+		if err != nil {
+			return err
+		}
+		if err = fn(t); !again || !errors.Is(err, errNoSizes) {
+			return err
+		}
+	}
 }
 
 // sums holds the tables of a segment.

@@ -14,5 +14,5 @@ func ParseTime(s string, now time.Time, loc *time.Location) (ms int64, ok bool) 
 // CheckMountpoint is what Mount does first: it returns the absolute path of a mount point, free of symbolic links, or what is wrong with it. Whoever
 // opens or makes a log directory for a mount asks first, and leaves nothing behind when there is nowhere to mount it.
 func CheckMountpoint(ctx context.Context, mountpoint string, dirs ...string) (string, error) {
-	return prepareMountpoint(ctx, mountpoint, dirs, false)
+	return prepareMountpoint(ctx, mountpoint, dirs)
 }

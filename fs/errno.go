@@ -52,13 +52,8 @@ var errnoPassed = []syscall.Errno{
 	syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EMFILE, syscall.ENFILE, syscall.EROFS, syscall.EACCES,
 }
 
-// errnoOf is the one place where an error becomes an errno. What it does not know is EIO; Tree.fail says so in the log as well.
-func errnoOf(err error) syscall.Errno {
-	errno, _, _ := classify(err)
-	return errno
-}
-
-// classify returns the errno for err, whether its reason should be told to people, and whether it was expected at all.
+// classify is the one place where an error becomes an errno. told says that its reason should be told to people; known is false for an error that nobody
+// expected, which is EIO.
 func classify(err error) (errno syscall.Errno, told, known bool) {
 	if err == nil {
 		return 0, false, true

@@ -109,9 +109,6 @@ func TestErrnoOf(t *testing.T) {
 			if got != tt.want || known != tt.known {
 				t.Errorf("got %v (known %v), want %v (known %v)", got, known, tt.want, tt.known)
 			}
-			if got := errnoOf(tt.err); got != tt.want {
-				t.Errorf("errnoOf: got %v, want %v", got, tt.want)
-			}
 		})
 	}
 }

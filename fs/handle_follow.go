@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"syscall"
 	"time"
 
@@ -66,8 +65,6 @@ type followHandle struct {
 	order   []*followed
 	left    []byte
 	scratch []byte
-
-	ended sync.Once
 }
 
 type followed struct {
@@ -112,13 +109,12 @@ func (h *followHandle) attach(ctx context.Context, first bool) error {
 	return nil
 }
 
+// detach lets go of what is followed.
 func (h *followHandle) detach() {
-	h.ended.Do(func() {
-		for _, f := range h.order {
-			f.stop()
-			f.cur.Close()
-		}
-	})
+	for _, f := range h.order {
+		f.stop()
+		f.cur.Close()
+	}
 }
 
 func (h *followHandle) release() {

@@ -26,16 +26,12 @@ const maxBackground = 64
 type MountOptions struct {
 	// Mountpoint is an existing, empty directory.
 	Mountpoint string
-	// NonEmpty allows a directory that is not empty; what is in it is hidden.
-	NonEmpty bool
 	// AllowOther lets other users in, within the permissions of the files.
 	AllowOther bool
 	// FSName is shown as the mounted device; the engine's data if empty.
 	FSName string
 	// Flags are further options for the kernel, as mount(8) spells them: noexec, noatime, dev, suid and the like.
 	Flags []string
-	// Debug logs every request.
-	Debug bool
 	// Tree says how the tree looks.
 	Tree Options
 }
@@ -57,7 +53,7 @@ func Mount(ctx context.Context, engine storage.Engine, o MountOptions) (*Mounted
 	if o.FSName == "" {
 		o.FSName = info.Data
 	}
-	mountpoint, err := prepareMountpoint(ctx, o.Mountpoint, info.Dirs, o.NonEmpty)
+	mountpoint, err := prepareMountpoint(ctx, o.Mountpoint, info.Dirs)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +94,6 @@ func serverOptions(o MountOptions, log *slog.Logger) *fuse.MountOptions {
 		DisableSplice: true,
 		// Without the first `>` arrives as a truncation before the open; without the second no file that can grow could be mapped.
 		ExtraCapabilities: fuse.CAP_ATOMIC_O_TRUNC | fuse.CAP_DIRECT_IO_ALLOW_MMAP,
-		Debug:             o.Debug,
 		Logger:            slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 }

@@ -21,7 +21,7 @@ const deadMountsCleared = 16
 const probeTime = 3 * time.Second
 
 // prepareMountpoint returns the absolute path of path, free of symbolic links, after it has seen that a tree over dirs can be mounted there.
-func prepareMountpoint(ctx context.Context, path string, dirs []string, nonEmpty bool) (string, error) {
+func prepareMountpoint(ctx context.Context, path string, dirs []string) (string, error) {
 	if path == "" {
 		return "", errors.New("no mount point given")
 	}
@@ -48,10 +48,8 @@ func prepareMountpoint(ctx context.Context, path string, dirs []string, nonEmpty
 			return "", err
 		}
 	}
-	if !nonEmpty {
-		if err := checkEmpty(mountpoint); err != nil {
-			return "", err
-		}
+	if err := checkEmpty(mountpoint); err != nil {
+		return "", err
 	}
 	return mountpoint, nil
 }

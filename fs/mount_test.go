@@ -211,23 +211,18 @@ func TestMountRefusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := prepareMountpoint(t.Context(), tt.mountpoint, []string{"/elsewhere", data}, false)
+			_, err := prepareMountpoint(t.Context(), tt.mountpoint, []string{"/elsewhere", data})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
 	}
-	t.Run("not empty, as wished", func(t *testing.T) {
-		if got, err := prepareMountpoint(t.Context(), full, []string{data}, true); err != nil || got != full {
-			t.Errorf("got %q, %v", got, err)
-		}
-	})
 	t.Run("through a link", func(t *testing.T) {
 		link := filepath.Join(dir, "link")
 		if err := os.Symlink("loop", link); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := prepareMountpoint(t.Context(), link+"/.", []string{data}, false); err != nil || got != filepath.Join(dir, "loop") {
+		if got, err := prepareMountpoint(t.Context(), link+"/.", []string{data}); err != nil || got != filepath.Join(dir, "loop") {
 			t.Errorf("got %q, %v", got, err)
 		}
 	})
@@ -433,7 +428,7 @@ func TestSilentDaemon(t *testing.T) {
 	if err := Unmount(t.Context(), mnt, false); err == nil || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("umount: got %v", err)
 	}
-	if _, err := prepareMountpoint(t.Context(), mnt, []string{"/data"}, false); err == nil || !strings.Contains(err.Error(), "is already mounted at") {
+	if _, err := prepareMountpoint(t.Context(), mnt, []string{"/data"}); err == nil || !strings.Contains(err.Error(), "is already mounted at") {
 		t.Errorf("mount: got %v", err)
 	}
 	if err := Unmount(t.Context(), mnt, true); err != nil {

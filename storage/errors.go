@@ -76,6 +76,3 @@ func (e *CorruptError) Unwrap() []error {
 	}
 	return []error{ErrCorrupt, e.Err}
 }
-
-// Retriable reports whether doing the same again later may succeed.
-func Retriable(err error) bool { return errors.Is(err, ErrUnavailable) }

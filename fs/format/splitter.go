@@ -47,9 +47,6 @@ func NewSplitter(f Format, maxMessageBytes int) *Splitter {
 	return s
 }
 
-// Format returns the format that the splitter was made for.
-func (s *Splitter) Format() Format { return s.format }
-
 // Split appends to recs the records that end in p, the first of them with what was unfinished before. Records without a timestamp of their own get now.
 // Their slices point into p and into the splitter and are valid until the next call of Commit, Split or Final; p must stay as it is until Commit.
 // The slice returned with an error is recs as it was given.

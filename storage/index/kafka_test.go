@@ -146,7 +146,7 @@ func TestRebuildEqualsBroker(t *testing.T) {
 		if err := CheckOffsets(bytes.NewReader(offsets), no, base, int64(len(log))); err != nil {
 			t.Error(err)
 		}
-		if err := CheckTimes(bytes.NewReader(want), nt, base, 1<<62); err != nil {
+		if err := checkTimes(bytes.NewReader(want), nt, base, 1<<62); err != nil {
 			t.Error(err)
 		}
 		// What a rebuild gives of a closed segment that goes on.

@@ -174,7 +174,7 @@ func TestModelLookups(t *testing.T) {
 		if err := CheckOffsets(xo.R, xo.N, base, int64(end)); err != nil {
 			t.Fatal(err)
 		}
-		if err := CheckTimes(xt.R, xt.N, base, next); err != nil {
+		if err := checkTimes(xt.R, xt.N, base, next); err != nil {
 			t.Fatal(err)
 		}
 		whole := EncodeSizes(SizeHeader{Base: base, NextOffset: next, LogSize: int64(end), LastPos: end, Total: sb.Total(), MaxTimestamp: -1}, sb.Entries())
@@ -206,8 +206,6 @@ func TestModelLookups(t *testing.T) {
 				}
 				e, i, err := x.FloorOffset(o)
 				same(t, name+" offset", e, i, err, entries, none, func(e SizeEntry) bool { return e.Offset <= o })
-				e, i, err = x.FloorPos(p)
-				same(t, name+" position", e, i, err, entries, none, func(e SizeEntry) bool { return e.Pos <= p })
 				e, i, err = x.FloorMeasure(f, at)
 				same(t, name+" measure", e, i, err, entries, none, func(e SizeEntry) bool { return f(e.Before) <= at })
 			}

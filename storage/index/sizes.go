@@ -1,7 +1,6 @@
 package index
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/logmount/logmount/storage"
@@ -15,11 +14,6 @@ type Sums struct {
 // Plus returns s + o.
 func (s Sums) Plus(o Sums) Sums {
 	return Sums{s.Records + o.Records, s.KeyBytes + o.KeyBytes, s.ValueBytes + o.ValueBytes}
-}
-
-// Minus returns s - o.
-func (s Sums) Minus(o Sums) Sums {
-	return Sums{s.Records - o.Records, s.KeyBytes - o.KeyBytes, s.ValueBytes - o.ValueBytes}
 }
 
 // In returns the bytes that the records take in a linear measure.
@@ -41,14 +35,8 @@ type SizeEntry struct {
 // SizeTable is a size index to look things up in: Sizes for one in a file, SizeEntries for one in memory. Lookups return the entry's number too; where
 // there is no such entry it is -1 and the entry stands for the start of the segment.
 type SizeTable interface {
-	// Len returns the number of entries.
-	Len() int
-	// Entry returns entry i, counted from 0.
-	Entry(i int) (SizeEntry, error)
 	// FloorOffset returns the entry with the largest offset <= o.
 	FloorOffset(o storage.Offset) (SizeEntry, int, error)
-	// FloorPos returns the entry with the largest position <= p; it serves the measure that is counted in batches.
-	FloorPos(p storage.Pos) (SizeEntry, int, error)
 	// FloorMeasure returns the last entry with f(Before) <= p. f must not descend as the sums grow.
 	FloorMeasure(f func(Sums) int64, p int64) (SizeEntry, int, error)
 }
@@ -56,25 +44,9 @@ type SizeTable interface {
 // SizeEntries is a size index in memory, in ascending order.
 type SizeEntries []SizeEntry
 
-// Len implements SizeTable.
-func (x SizeEntries) Len() int { return len(x) }
-
-// Entry implements SizeTable.
-func (x SizeEntries) Entry(i int) (SizeEntry, error) {
-	if i < 0 || i >= len(x) {
-		return SizeEntry{}, fmt.Errorf("size index entry %d of %d: %w", i, len(x), storage.ErrOutOfRange)
-	}
-	return x[i], nil
-}
-
 // FloorOffset implements SizeTable. Its error is always nil.
 func (x SizeEntries) FloorOffset(o storage.Offset) (SizeEntry, int, error) {
 	return x.floor(func(e *SizeEntry) bool { return e.Offset <= o })
-}
-
-// FloorPos implements SizeTable. Its error is always nil.
-func (x SizeEntries) FloorPos(p storage.Pos) (SizeEntry, int, error) {
-	return x.floor(func(e *SizeEntry) bool { return e.Pos <= p })
 }
 
 // FloorMeasure implements SizeTable. Its error is always nil.
@@ -111,26 +83,9 @@ func (x Sizes) table() table {
 	return table{r: x.R, n: x.H.N, size: SizeEntrySize, start: SizeHeaderSize}
 }
 
-// Len implements SizeTable.
-func (x Sizes) Len() int { return x.H.N }
-
-// Entry implements SizeTable.
-func (x Sizes) Entry(i int) (SizeEntry, error) {
-	raw, err := x.table().entry(i)
-	if err != nil {
-		return SizeEntry{}, err
-	}
-	return decodeSizeEntry(raw[:], x.H.Base), nil
-}
-
 // FloorOffset implements SizeTable.
 func (x Sizes) FloorOffset(o storage.Offset) (SizeEntry, int, error) {
 	return x.floor(func(e SizeEntry) bool { return e.Offset <= o })
-}
-
-// FloorPos implements SizeTable.
-func (x Sizes) FloorPos(p storage.Pos) (SizeEntry, int, error) {
-	return x.floor(func(e SizeEntry) bool { return e.Pos <= p })
 }
 
 // FloorMeasure implements SizeTable.

@@ -65,14 +65,6 @@ func (x Times) Entry(i int) (TimeEntry, error) {
 	return x.checked(i, raw)
 }
 
-// Last returns the last entry, in a closed segment the one with the largest timestamp; {-1, Base} where there is none.
-func (x Times) Last() (TimeEntry, error) {
-	if x.N == 0 {
-		return x.none(), nil
-	}
-	return x.Entry(x.N - 1)
-}
-
 // Floor returns the entry with the largest timestamp <= ts and its number; {-1, Base} and -1 where there is none. Every batch up to the entry's offset has
 // no record later than its timestamp, and the batch that ends there is the first that has one of it.
 func (x Times) Floor(ts int64) (e TimeEntry, i int, err error) {
@@ -95,7 +87,7 @@ func (x Times) floor(le func(TimeEntry) bool) (TimeEntry, int, error) {
 }
 
 // CountTimes returns the number of entries in a time index file of the given size: whole entries before the zero padding of a preallocated file.
-// It looks at a few entries only, so what it says of a garbled file has to be verified with CheckTimes.
+// It looks at a few entries only; of a garbled file the number means nothing.
 func CountTimes(r io.ReaderAt, size int64) (int, error) {
 	t := table{r: r, n: whole(size, TimeEntrySize), size: TimeEntrySize}
 	// Timestamps ascend from 0 or more, so only the first entry can hold timestamp 0.
@@ -111,28 +103,4 @@ func CountTimes(r io.ReaderAt, size int64) (int, error) {
 		return 0, nil
 	}
 	return 1, nil
-}
-
-// CheckTimes reads n entries and verifies what a lookup relies on: timestamps ascend strictly, offsets do not descend and lie in base <= offset < next.
-// The error is a *storage.CorruptError without a path, see At.
-func CheckTimes(r io.ReaderAt, n int, base, next storage.Offset) error {
-	x := Times{R: r, N: n, Base: base}
-	var last TimeEntry
-	return x.table().each(func(i int, b []byte) string {
-		e := x.decode(b)
-		switch {
-		case e.Offset < base:
-			return fmt.Sprintf("relative offset %d is negative", e.Offset-base)
-		case e.Timestamp < 0:
-			return fmt.Sprintf("timestamp %d is negative", e.Timestamp)
-		case i > 0 && e.Timestamp <= last.Timestamp:
-			return fmt.Sprintf("timestamp %d is not above the one before, %d", e.Timestamp, last.Timestamp)
-		case i > 0 && e.Offset < last.Offset:
-			return fmt.Sprintf("offset %d is below the one before, %d", e.Offset, last.Offset)
-		case e.Offset >= next:
-			return fmt.Sprintf("offset %d is not below the end of the segment, %d", e.Offset, next)
-		}
-		last = e
-		return ""
-	})
 }

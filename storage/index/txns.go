@@ -55,16 +55,3 @@ func ParseTxns(b []byte, base storage.Offset) ([]TxnEntry, error) {
 	}
 	return entries, nil
 }
-
-// Aborted appends to dst the transactions of one segment that have data in from <= offset < to. done reports that later segments hold no more of them.
-func Aborted(dst, entries []TxnEntry, from, to storage.Offset) (list []TxnEntry, done bool) {
-	for _, e := range entries {
-		if e.Last >= from && e.First < to {
-			dst = append(dst, e)
-		}
-		if e.Stable >= to {
-			return dst, true
-		}
-	}
-	return dst, false
-}

@@ -60,9 +60,6 @@ func (s *State) Partition(id ID, n int32) (Partition, bool) {
 	return p, ok
 }
 
-// Len returns how many topics there are.
-func (s *State) Len() int { return len(s.topics) }
-
 // Snapshot takes a batch of a snapshot file whose end offset is end, in the order of the file. All of them come before the batches of the log.
 func (s *State) Snapshot(batch []byte, end storage.Offset) error {
 	h, _, err := s.reader.Validate(batch)

@@ -56,8 +56,8 @@ func TestBrokersLog(t *testing.T) {
 			var s kraft.State
 			eachBatch(t, filepath.Join(log, "00000000000000000000-0000000000.checkpoint"), func(b []byte) error { return s.Snapshot(b, 0) })
 			eachBatch(t, filepath.Join(log, "00000000000000000000.log"), s.Batch)
-			if s.Len() == 0 || s.Next() == 0 {
-				t.Fatalf("got %d topics up to offset %d", s.Len(), s.Next())
+			if s.Next() == 0 {
+				t.Fatal("the log is empty")
 			}
 			for _, want := range []struct {
 				topic string

@@ -16,9 +16,6 @@ import (
 	"github.com/logmount/logmount/storage/vfs"
 )
 
-// importSettings are those of a topic that has come from elsewhere: nothing of it is deleted before somebody says so. Those that are not known here are left out.
-var importSettings = map[string]string{"retention.ms": "-1", "retention.bytes": "-1"}
-
 // Import makes topics of a copy ours, all of them where none is named, and returns their names. The directory becomes one of ours. Each topic must have its
 // partitions from 0 on without holes, and each of those must be whole from its recovery point on; if one is not, nothing changes.
 //
@@ -109,12 +106,7 @@ func (e *Engine) checkImport(ctx context.Context, name string) (*catalogTopic, e
 	if err != nil {
 		return nil, err
 	}
-	t := &catalogTopic{Partitions: int32(len(parts)), Config: map[string]string{}, Created: e.o.Now().UTC().Round(0)}
-	for _, s := range settings {
-		if v, ok := importSettings[s.name]; ok {
-			t.Config[s.name] = v
-		}
-	}
+	t := &catalogTopic{Partitions: int32(len(parts)), Created: e.o.Now().UTC().Round(0)}
 	for _, p := range parts {
 		if err := e.checkWhole(ctx, p); err != nil {
 			return nil, err

@@ -237,13 +237,6 @@ func (l *Log) poisonLocked(err error) {
 	l.report(l.o.Dir, "appends are refused until the next mount: "+err.Error())
 }
 
-// Poisoned reports whether the log refuses appends because of a failed write or sync.
-func (l *Log) Poisoned() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.poisoned != nil
-}
-
 // Refuse makes appends return err from now on.
 func (l *Log) Refuse(err error) {
 	l.mu.Lock()

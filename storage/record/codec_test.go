@@ -97,22 +97,6 @@ func TestRoundTripRandom(t *testing.T) {
 				t.Fatalf("record %d: got %+v, %v, %v, want %+v", i, rec, ok, err, recs[i])
 			}
 		}
-		o := recs[0].Offset + storage.Offset(rapid.Int64Range(0, 110).Draw(t, "skip to"))
-		if err := r.Reset(b); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.SkipTo(o); err != nil {
-			t.Fatal(err)
-		}
-		var rec storage.Record
-		ok, err := r.Next(&rec)
-		i := 0
-		for i < len(recs) && recs[i].Offset < o {
-			i++
-		}
-		if err != nil || ok != (i < len(recs)) || ok && !sameRecord(&rec, &recs[i]) {
-			t.Fatalf("after SkipTo(%d): got %+v, %v, %v", o, rec, ok, err)
-		}
 	})
 }
 

@@ -119,23 +119,6 @@ func (r *Reader) nextLegacy(rec *storage.Record) (bool, error) {
 	return true, nil
 }
 
-// skipLegacy is SkipTo.
-func (r *Reader) skipLegacy(o storage.Offset) error {
-	var f legacyFields
-	for r.left > 0 {
-		if r.err = parseLegacy(r.b[r.i:], &f); r.err != nil {
-			r.left = 0
-			break
-		}
-		if r.old.base+f.h.BaseOffset >= o {
-			break
-		}
-		r.i += int(f.h.Size())
-		r.left--
-	}
-	return r.err
-}
-
 // sumsLegacy is Sums.
 func (r *Reader) sumsLegacy() (Sums, error) {
 	var s Sums

@@ -150,30 +150,6 @@ func (r *Reader) collect(b []byte, f *fields, rec *storage.Record) bool {
 	return true
 }
 
-// SkipTo goes on to the first record with an offset of at least o, without looking at what it passes over beyond its form.
-func (r *Reader) SkipTo(o storage.Offset) error {
-	if r.old.on {
-		return r.skipLegacy(o)
-	}
-	for r.left > 0 {
-		var f fields
-		next, why := parse(r.b, r.i, &f)
-		if why != nil || f.delta <= r.prev || f.delta > r.h.LastOffsetDelta {
-			r.fail(why, &f)
-			break
-		}
-		if r.h.BaseOffset+storage.Offset(f.delta) >= o {
-			return nil
-		}
-		r.i, r.prev = next, f.delta
-		r.left--
-	}
-	if r.err == nil && r.i != len(r.b) {
-		r.err = r.trailing(r.i)
-	}
-	return r.err
-}
-
 // fail notes why the next record cannot be read, or that its offset is wrong.
 func (r *Reader) fail(why error, f *fields) {
 	n := r.h.Count - r.left

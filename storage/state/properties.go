@@ -2,7 +2,6 @@ package state
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -140,37 +139,4 @@ func unescape(s string) (string, error) {
 		units = append(units, c)
 	}
 	return string(utf16.Decode(units)), nil
-}
-
-// FormatProperties returns the bytes of a properties file, in the order of the keys.
-func FormatProperties(p map[string]string) []byte {
-	keys := make([]string, 0, len(p))
-	for k := range p {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	var b []byte
-	for _, k := range keys {
-		b = appendEscaped(b, k, true)
-		b = append(b, '=')
-		b = appendEscaped(b, p[k], false)
-		b = append(b, '\n')
-	}
-	return b
-}
-
-func appendEscaped(b []byte, s string, key bool) []byte {
-	for i, u := range utf16.Encode([]rune(s)) {
-		switch {
-		case u == ' ' && !key && i > 0:
-			b = append(b, ' ')
-		case u == ' ' || u == '\\' || u == '=' || u == ':' || u == '#' || u == '!':
-			b = append(b, '\\', byte(u))
-		case u < 0x20 || u > 0x7e:
-			b = fmt.Appendf(b, `\u%04X`, u)
-		default:
-			b = append(b, byte(u))
-		}
-	}
-	return b
 }

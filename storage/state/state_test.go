@@ -254,7 +254,7 @@ func TestTopicIDs(t *testing.T) {
 		{"4WdnnuLgQ7OG9Bd2zp8EWg", true},
 		{"-WdnnuLgQ7OG9Bd2zp8EWg", true},
 		{"AAAAAAAAAAAAAAAAAAAAAA", false},
-		{MetadataTopicID, true},
+		{"AAAAAAAAAAAAAAAAAAAAAQ", true},
 		{"AAAAAAAAAAAAAAAAAAAAAg", true},
 		{"4WdnnuLgQ7OG9Bd2zp8EWh", false}, // bits that no id has
 		{"4WdnnuLgQ7OG9Bd2zp8EWg==", false},

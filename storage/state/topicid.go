@@ -31,9 +31,6 @@ func NewTopicID(random io.Reader) (string, error) {
 	return "", errors.New("make random id: the source is not random")
 }
 
-// MetadataTopicID is the id of a broker's own metadata log. No other topic has it.
-const MetadataTopicID = "AAAAAAAAAAAAAAAAAAAAAQ"
-
 // ParseTopicID reads a topic id: 22 characters, not the id that stands for none. An id may begin with '-', though none is made that does.
 func ParseTopicID(s string) (id [16]byte, err error) {
 	b, err := idText.DecodeString(s)

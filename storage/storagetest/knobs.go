@@ -111,13 +111,6 @@ func (m *Memory) DropBelowStart(on bool) {
 	m.knobs.drop = on
 }
 
-// SetClock replaces the clock that gives topics and appends their times.
-func (m *Memory) SetClock(now func() time.Time) {
-	m.knobs.mu.Lock()
-	defer m.knobs.mu.Unlock()
-	m.knobs.clock = now
-}
-
 // mustFind is for the knobs of one partition, which tests use with names that they have made.
 func (m *Memory) mustFind(tp storage.TopicPartition) *memPartition {
 	p, err := m.find(tp)
@@ -133,12 +126,6 @@ func (m *Memory) PartitionReadOnly(tp storage.TopicPartition, reason string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reason = reason
-}
-
-// Finish makes the partition final: snapshots from now on say that nothing will be appended, and appends are ErrReadOnly.
-func (m *Memory) Finish(tp storage.TopicPartition) {
-	p := m.mustFind(tp)
-	p.change(func(s *memState) { s.final = true })
 }
 
 // Gap moves the end of the log by n offsets that hold no visible record, as control batches and compaction leave them.

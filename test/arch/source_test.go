@@ -74,7 +74,7 @@ func parse(t *testing.T, f string) (*token.FileSet, *ast.File) {
 // forbidden are selectors that a part of the product may not use, and why.
 var forbidden = map[string]struct{ below, why string }{
 	"ENOSYS":     {"", "the kernel remembers it for the life of the mount: one stray ENOSYS from fsync and every later fsync succeeds without being asked for"},
-	"ToErrno":    {"", "go-fuse's guess at an errno; ours is errnoOf"},
+	"ToErrno":    {"", "go-fuse's guess at an errno; ours is classify"},
 	"ENOTSUP":    {"fs/", "callers fall back in ways that write zeros"},
 	"EOPNOTSUPP": {"fs/", "callers fall back in ways that write zeros"},
 }

@@ -195,9 +195,6 @@ func (n *Node) Start(tb testing.TB) {
 	})
 }
 
-// PID is the process.
-func (n *Node) PID() int { return n.cmd.Process.Pid }
-
 // Ended reports whether the process is gone.
 func (n *Node) Ended() bool {
 	select {

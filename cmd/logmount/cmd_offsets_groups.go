@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,17 +30,23 @@ type groupJSON struct {
 // printGroups prints the offsets that consumer groups committed, as __consumer_offsets has them, and how far behind the end of the logs they are. args is
 // what follows DATA: a topic, or a partition of it, or nothing for all.
 func printGroups(c *cobra.Command, arg string, args []string, asJSON bool) error {
-	data, err := dataPath(arg)
+	dirs, err := dataPaths(arg)
 	if err != nil {
 		return err
 	}
 	return openFor(c.Context(), arg, true, nil, func(e storage.Engine) error {
 		var failed error
 		bad := func(ce *storage.CorruptError) { failed = errors.Join(failed, ce) }
-		offsets, err := inspect.GroupOffsets(c.Context(), vfs.OS(), data, bad)
-		if err != nil {
-			return err
+		var offsets []inspect.GroupOffset
+		for _, dir := range dirs {
+			more, err := inspect.GroupOffsets(c.Context(), vfs.OS(), dir, bad)
+			if err != nil {
+				return err
+			}
+			offsets = append(offsets, more...)
 		}
+		// All commits of a group are in one directory.
+		slices.SortStableFunc(offsets, func(a, b inspect.GroupOffset) int { return strings.Compare(a.Group, b.Group) })
 		wanted, err := groupFilter(args)
 		if err != nil {
 			return err

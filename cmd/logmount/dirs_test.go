@@ -91,6 +91,9 @@ func TestVerbsTakeSeveralDirectories(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &list); err != nil || code != exitOK || len(list) != 2 || list[1].Partition != 1 {
 		t.Errorf("offsets: got %d, %s%s", code, out, said)
 	}
+	if code, out, said := runIn(t, "offsets", "a,b", "--groups", "--json"); code != exitOK || out != "[]\n" {
+		t.Errorf("offsets of groups: got %d, %s%s", code, out, said)
+	}
 	if code, out, said := runIn(t, "topics", "list", "a,b"); code != exitOK || !strings.Contains(out, "t      2") {
 		t.Errorf("topics list: got %d, %s%s", code, out, said)
 	}

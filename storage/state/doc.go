@@ -1,8 +1,8 @@
 // Package state reads and writes the small files that say what a log directory and its logs are: checkpoints, leader epochs, topic ids, meta.properties,
 // the marker of a clean shutdown, producer snapshots, and the names of directories and files.
 //
-// Bytes and strings in, bytes and strings out; reading and writing the files is left to others. A parser allocates no more than a small multiple of its
-// input, whatever numbers stand in it.
+// Bytes and strings in, bytes and strings out; reading and writing the files is left to others; only CheckLogDirectory looks at a disk.
+// A parser allocates no more than a small multiple of its input, whatever numbers stand in it.
 //
 // Invariants:
 //

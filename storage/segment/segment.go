@@ -62,8 +62,7 @@ type Settings struct {
 
 // New returns the segment of dir that starts at base. It touches no file.
 func New(env *Env, dir string, base storage.Offset, st Settings) *Segment {
-	s := &Segment{env: env, Base: base, dir: dir, suffix: st.Suffix, own: st.Own, interval: max(st.IndexInterval, 0), maxIndex: st.MaxIndexBytes}
-	return s
+	return &Segment{env: env, Base: base, dir: dir, suffix: st.Suffix, own: st.Own, interval: max(st.IndexInterval, 0), maxIndex: st.MaxIndexBytes}
 }
 
 func (s *Segment) path(ext string) string {
@@ -87,7 +86,7 @@ func (s *Segment) indexPath() string     { return s.named().index }
 func (s *Segment) timeIndexPath() string { return s.named().timeIndex }
 
 // Path returns the name of the .log file.
-func (s *Segment) Path() string { return s.path(state.ExtLog) }
+func (s *Segment) Path() string { return s.logPath() }
 
 // gate is a lock that waiting for can be interrupted. It is made at first use.
 type gate struct{ ch chan struct{} } // ch is guarded by Segment.mu

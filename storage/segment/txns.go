@@ -76,24 +76,30 @@ func (v *View) AddTransactions(ctx context.Context, t *Txns, pos storage.Pos, lo
 			t.data(h)
 			return nil
 		}
-		b, err := w.scan.Batch()
-		if err != nil {
-			return nil //nolint:nilerr // Passed over.
-		}
-		if err := w.rec.Reset(b); err != nil {
-			return nil //nolint:nilerr // Passed over.
-		}
-		var r storage.Record
-		for {
-			ok, err := w.rec.Next(&r)
-			if err != nil || !ok {
-				return nil //nolint:nilerr // Passed over.
-			}
-			if c, err := record.ParseControl(&r); err == nil {
-				t.end(h, c.Type)
-			}
-		}
+		w.eachControl(func(c record.ControlRecord) { t.end(h, c.Type) })
+		return nil
 	})
+}
+
+// eachControl calls fn for the control records of the batch that was found. What cannot be read is passed over.
+func (w *batchWalk) eachControl(fn func(record.ControlRecord)) {
+	b, err := w.scan.Batch()
+	if err == nil {
+		err = w.rec.Reset(b)
+	}
+	if err != nil {
+		return
+	}
+	var r storage.Record
+	for {
+		ok, err := w.rec.Next(&r)
+		if err != nil || !ok {
+			return
+		}
+		if c, err := record.ParseControl(&r); err == nil {
+			fn(c)
+		}
+	}
 }
 
 // Hidden says which data batches belong to aborted transactions. It is immutable; nil hides nothing.
@@ -169,22 +175,7 @@ func (v *View) EachProduced(ctx context.Context, from storage.Offset, fn func(h 
 			fn(h, record.ControlRecord{}, false)
 			return nil
 		}
-		b, err := w.scan.Batch()
-		if err == nil {
-			err = w.rec.Reset(b)
-		}
-		if err != nil {
-			return nil //nolint:nilerr // Passed over.
-		}
-		var r storage.Record
-		for {
-			ok, err := w.rec.Next(&r)
-			if err != nil || !ok {
-				return nil //nolint:nilerr // Passed over.
-			}
-			if c, err := record.ParseControl(&r); err == nil {
-				fn(h, c, true)
-			}
-		}
+		w.eachControl(func(c record.ControlRecord) { fn(h, c, true) })
+		return nil
 	})
 }

@@ -53,27 +53,15 @@ func (v *View) walk(ctx context.Context, pos storage.Pos, low storage.Offset, ba
 		if n%64 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		err := w.scan.Next(chunkSize)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		at := w.scan.next
-		var b []byte
+		b, err := w.next()
 		if err == nil {
-			at = w.scan.Pos
-			b, err = w.scan.Batch()
-		}
-		if err == nil {
-			if err = fn(w, b); errors.Is(err, errStop) {
-				return nil
-			}
-			if err != nil {
-				return err
+			if err = fn(w, b); err != nil {
+				return ignoreStop(err)
 			}
 			continue
 		}
-		if errors.Is(err, errTorn) {
-			err = w.scan.bad(at, err)
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
 		var ce *storage.CorruptError
 		if !errors.As(err, &ce) {
@@ -85,7 +73,7 @@ func (v *View) walk(ctx context.Context, pos storage.Pos, low storage.Offset, ba
 				return ignoreStop(err)
 			}
 		}
-		if err := w.scan.skip(at); err != nil {
+		if err := w.scan.skip(ce.Pos); err != nil {
 			return err
 		}
 	}

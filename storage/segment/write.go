@@ -64,7 +64,7 @@ func (s *Segment) truncate(path string, size int64) error {
 	return h.Truncate(size)
 }
 
-// SyncLog puts the log on stable storage, SyncAll the indexes too.
+// SyncLog puts the log on stable storage.
 func (s *Segment) SyncLog() error { return s.sync(s.logPath()) }
 
 // SyncAll puts the log and its indexes on stable storage.

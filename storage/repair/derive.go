@@ -2,6 +2,7 @@ package repair
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/index"
@@ -91,18 +92,10 @@ func sameSizes(got, want []byte) bool {
 	if len(got) != len(want) || len(got) < index.SizeHeaderSize {
 		return false
 	}
-	if _, err := index.CheckSizes(got, storage.Offset(beUint64(got[16:]))); err != nil {
+	if _, err := index.CheckSizes(got, storage.Offset(binary.BigEndian.Uint64(got[16:]))); err != nil {
 		return false
 	}
 	return bytes.Equal(got[12:88], want[12:88]) && bytes.Equal(got[index.SizeHeaderSize:], want[index.SizeHeaderSize:])
-}
-
-func beUint64(b []byte) uint64 {
-	var n uint64
-	for _, c := range b[:8] {
-		n = n<<8 | uint64(c)
-	}
-	return n
 }
 
 func zero(b []byte) bool {

@@ -2,6 +2,7 @@ package repair
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -216,7 +217,7 @@ func (r *run) setEpoch(a *Action) error {
 		return err
 	}
 	r.touched = true
-	_, err = f.WriteAt([]byte{byte(to >> 24), byte(to >> 16), byte(to >> 8), byte(to)}, int64(a.pos)+epochAt)
+	_, err = f.WriteAt(binary.BigEndian.AppendUint32(nil, uint32(to)), int64(a.pos)+epochAt)
 	if err == nil {
 		err = f.Sync()
 	}

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"strconv"
 
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/state"
 	"github.com/logmount/logmount/storage/vfs"
 )
-
-// QuarantineSuffix ends the names of files that hold bytes taken out of a log: <base>.log.<position>.quarantine. No broker reads them.
-const QuarantineSuffix = state.SuffixQuarantine
 
 // cut takes stretches out of a log. They are copied and journalled first; then the indexes go, then the log is cut, or replaced by a copy without them.
 func (r *run) cut(a *Action) error {
@@ -116,7 +114,7 @@ func (r *run) quarantine(name string, f vfs.File, c Range, hash string) (string,
 		if i > 1 {
 			to += "." + strconv.Itoa(i)
 		}
-		to += QuarantineSuffix
+		to += state.SuffixQuarantine
 		there, err := vfs.Exists(r.fs, r.path(to))
 		if err != nil {
 			return "", err
@@ -208,7 +206,7 @@ func (r *run) setAside(a *Action) error {
 		return err
 	}
 	r.touched = true
-	_, ext, suffix, _ := state.ParseFileName(baseName(a.Path))
+	_, ext, suffix, _ := state.ParseFileName(path.Base(a.Path))
 	if ext == state.ExtLog && suffix == "" && !a.moving {
 		if err := r.dropDerived(a.part, a.base); err != nil {
 			return err
@@ -221,15 +219,6 @@ func (r *run) setAside(a *Action) error {
 		r.lostSnapshot(a)
 	}
 	return r.syncDir(a.part.Dir)
-}
-
-func baseName(p string) string {
-	for i := len(p) - 1; i >= 0; i-- {
-		if p[i] == '/' {
-			return p[i+1:]
-		}
-	}
-	return p
 }
 
 // lostSnapshot notes a snapshot that is gone. A broker that trusts the marker and finds none forgets the producers.
@@ -281,16 +270,16 @@ func (r *run) move(group []Action) error {
 			continue
 		}
 		r.touched = true
-		from, _, _, _ := state.ParseFileName(baseName(a.Path))
+		from, _, _, _ := state.ParseFileName(path.Base(a.Path))
 		for _, base := range []storage.Offset{from, a.base} {
 			if err := r.dropDerived(p, base); err != nil {
 				return err
 			}
 		}
-		if there, err := vfs.Exists(r.fs, r.path(a.To+suffixMoving)); err != nil || there {
-			return errors.Join(err, fmt.Errorf("%s: %w: the name is taken", a.To+suffixMoving, storage.ErrUnavailable))
+		if there, err := vfs.Exists(r.fs, r.path(a.To+state.SuffixMoving)); err != nil || there {
+			return errors.Join(err, fmt.Errorf("%s: %w: the name is taken", a.To+state.SuffixMoving, storage.ErrUnavailable))
 		}
-		if err := r.fs.Rename(r.path(a.Path), r.path(a.To+suffixMoving)); err != nil {
+		if err := r.fs.Rename(r.path(a.Path), r.path(a.To+state.SuffixMoving)); err != nil {
 			return err
 		}
 	}
@@ -303,7 +292,7 @@ func (r *run) move(group []Action) error {
 			return errors.Join(err, fmt.Errorf("%s: %w: the name is taken", a.To, storage.ErrUnavailable))
 		}
 		r.touched = true
-		if err := r.fs.Rename(r.path(a.To+suffixMoving), r.path(a.To)); err != nil {
+		if err := r.fs.Rename(r.path(a.To+state.SuffixMoving), r.path(a.To)); err != nil {
 			return err
 		}
 	}

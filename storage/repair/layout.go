@@ -14,7 +14,6 @@ import (
 
 const (
 	metadataTopic = "__cluster_metadata"
-	suffixMoving  = state.SuffixMoving // of a log that is being given another base offset
 )
 
 // checkpointFiles are the offset checkpoints at the top.
@@ -214,7 +213,7 @@ func (d *disk) readCatalog() map[string]catalogTopic {
 func (d *disk) readPart(l *Layout, p *Part, opt *Options) error {
 	if t, ok := l.catalog[p.TP.Topic]; ok && p.TP.Partition < t.Partitions {
 		p.Own = true
-		p.settings = settings{interval: 4096, maxIndex: 10 << 20, sizes: true}
+		p.settings = settings{interval: usualInterval, maxIndex: 10 << 20, sizes: true}
 		if opt.Config != nil {
 			if c, err := opt.Config(t.Config); err == nil {
 				p.settings.interval, p.settings.maxIndex = c.IndexIntervalBytes, c.SegmentIndexBytes
@@ -239,7 +238,7 @@ func (d *disk) readPart(l *Layout, p *Part, opt *Options) error {
 			continue
 		}
 		p.Files = append(p.Files, e.Name)
-		if name, ok := strings.CutSuffix(e.Name, suffixMoving); ok {
+		if name, ok := strings.CutSuffix(e.Name, state.SuffixMoving); ok {
 			if base, ext, suffix, ok := state.ParseFileName(name); ok && ext == state.ExtLog && suffix == "" {
 				p.Moving = append(p.Moving, base)
 			}

@@ -120,7 +120,7 @@ func (d *disk) lookChains(ctx context.Context, p *Part) error {
 	for _, x := range files {
 		name := p.path(x.base, state.ExtLog)
 		if x.moving {
-			name += suffixMoving
+			name += state.SuffixMoving
 		}
 		c := chain{base: x.base, moving: x.moving}
 		for _, o := range []scanOptions{{base: x.base, next: maxOffset}, {base: -1, next: maxOffset}} {

@@ -204,7 +204,7 @@ func (p *Part) placed(files []*placing) []Action {
 	for _, f := range files {
 		path := p.path(f.base, state.ExtLog)
 		if f.moving {
-			path += suffixMoving
+			path += state.SuffixMoving
 		}
 		switch {
 		case f.torn != "":

@@ -2,6 +2,7 @@ package repair
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"slices"
 
@@ -107,18 +108,8 @@ func (x *planner) partition(p *Part, list []inspect.Finding) {
 	}
 	x.points(c)
 	x.leaderEpochs(p)
-	for _, base := range slices.Sorted(keys(c.rebuild)) {
+	for _, base := range slices.Sorted(maps.Keys(c.rebuild)) {
 		x.add(Action{Kind: Rebuild, Path: p.path(base, state.ExtLog), Offset: -1, Why: c.rebuild[base], part: p, base: base})
-	}
-}
-
-func keys[K comparable, V any](m map[K]V) func(func(K) bool) {
-	return func(yield func(K) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
 	}
 }
 
@@ -178,7 +169,7 @@ func (c *cutter) stretch(f inspect.Finding) {
 func (c *cutter) finish() {
 	p := c.p
 	c.gone = map[storage.Offset]bool{}
-	for _, base := range slices.Sorted(keys(c.cuts)) {
+	for _, base := range slices.Sorted(maps.Keys(c.cuts)) {
 		cuts := c.cuts[base]
 		i, _ := p.segment(base)
 		s := &p.Segments[i]

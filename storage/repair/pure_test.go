@@ -2,6 +2,7 @@ package repair
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"testing"
 
@@ -144,7 +145,7 @@ func TestArrange(t *testing.T) {
 			}
 			var got []string
 			for _, a := range arrange(p) {
-				from, _, _, _ := state.ParseFileName(baseName(a.Path))
+				from, _, _, _ := state.ParseFileName(path.Base(a.Path))
 				s := fmt.Sprintf("%s %d", a.Kind, from)
 				if a.Kind == Move {
 					s += fmt.Sprintf(" %d", a.base)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/logmount/logmount/storage"
@@ -124,7 +125,7 @@ func (r *run) rounds(ctx context.Context, opt *Options, res *Result) error {
 		case had != r.noMarker: // it will not have been closed in order: all that was selected has to be settled
 			sel = opt.Select
 		case !all:
-			sel = slices.Sorted(keys(again))
+			sel = slices.Sorted(maps.Keys(again))
 		}
 	}
 	return errStuck

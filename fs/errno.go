@@ -11,6 +11,25 @@ import (
 	"github.com/logmount/logmount/storage"
 )
 
+// refusal is an errno that this package chose itself, as against one that a storage error becomes.
+type refusal syscall.Errno
+
+// Error implements error.
+func (r refusal) Error() string { return syscall.Errno(r).Error() }
+
+const (
+	errNoEntry    = refusal(syscall.ENOENT)
+	errNotAllowed = refusal(syscall.EPERM)
+	errNoAccess   = refusal(syscall.EACCES)
+	errInvalid    = refusal(syscall.EINVAL)
+	errNotDir     = refusal(syscall.ENOTDIR)
+	errIsDir      = refusal(syscall.EISDIR)
+	errBadFile    = refusal(syscall.EBADF)
+	errTryAgain   = refusal(syscall.EAGAIN)
+	errStale      = refusal(syscall.ESTALE)
+	errExists     = refusal(syscall.EEXIST)
+)
+
 // errnoRow says what a sentinel becomes at the boundary to the kernel.
 type errnoRow struct {
 	err   error

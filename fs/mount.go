@@ -47,7 +47,8 @@ type Mounted struct {
 }
 
 // Mount shows engine at a mount point. When it returns, the mount answers. What stands in the way is one line that says what to do; nothing is left
-// behind then. What a daemon that died left at the mount point is cleared away. The engine stays the caller's, who closes it after Shutdown.
+// behind then. What a daemon that died left at the mount point is cleared away. The engine stays the caller's, who closes it after
+// Quiesce: what is written by then is all there will be.
 func Mount(ctx context.Context, engine storage.Engine, o MountOptions) (*Mounted, error) {
 	info := engine.Info()
 	if o.FSName == "" {

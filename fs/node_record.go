@@ -28,7 +28,7 @@ func (n *recordNode) load(ctx context.Context, s storage.Snapshot) error {
 	return err
 }
 
-// content returns the record's bytes and time. ErrOutOfRange where there is no such record.
+// content returns the record's bytes and time. errNoEntry where there is no such record.
 func (n *recordNode) content(ctx context.Context, s storage.Snapshot) ([]byte, time.Time, error) {
 	if n.offset < s.Start() || n.offset >= s.End() {
 		return nil, time.Time{}, errNoEntry

@@ -15,14 +15,14 @@ type valueNode struct {
 	t       *Tree
 	allowed uint32
 	content func(ctx context.Context) ([]byte, time.Time, error)
-	settle  func(ctx context.Context) error                               // nil, or what a look waits for
-	write   func(ctx context.Context, flags uint32) (*startHandle, error) // nil where it cannot be written
-	flush   func(ctx context.Context) error                               // what fsync does
+	settle  func(ctx context.Context) error                 // nil, or what a look waits for
+	write   func(ctx context.Context) (*startHandle, error) // nil where it cannot be written
+	fsync   func(ctx context.Context) error                 // nil where there is nothing to sync
 }
 
 // offsetValue is the file start or end of a partition.
 func (t *Tree) offsetValue(p *part, name string, get func(storage.Snapshot) storage.Offset) *valueNode {
-	n := &valueNode{t: t, allowed: 0o444, flush: p.Sync}
+	n := &valueNode{t: t, allowed: 0o444, fsync: p.Sync}
 	n.content = func(ctx context.Context) ([]byte, time.Time, error) {
 		s, err := p.Snapshot(ctx)
 		if err != nil {
@@ -34,7 +34,7 @@ func (t *Tree) offsetValue(p *part, name string, get func(storage.Snapshot) stor
 	n.settle = func(ctx context.Context) error { return t.settle.wait(ctx, p.tp) }
 	if name == "start" {
 		n.allowed = 0o666
-		n.write = func(ctx context.Context, _ uint32) (*startHandle, error) { return t.newStartHandle(ctx, p) }
+		n.write = func(ctx context.Context) (*startHandle, error) { return t.newStartHandle(ctx, p) }
 	}
 	return n
 }
@@ -69,7 +69,7 @@ func (n *valueNode) open(ctx context.Context, flags uint32) (handle, uint32, err
 		if n.write == nil || a.read {
 			return nil, 0, errNoAccess
 		}
-		h, err := n.write(ctx, flags)
+		h, err := n.write(ctx)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -85,10 +85,10 @@ func (n *valueNode) open(ctx context.Context, flags uint32) (handle, uint32, err
 }
 
 func (n *valueNode) sync(ctx context.Context) error {
-	if n.flush == nil {
+	if n.fsync == nil {
 		return nil
 	}
-	return n.flush(ctx)
+	return n.fsync(ctx)
 }
 
 // valueHandle reads bytes that were fixed at the open.

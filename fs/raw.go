@@ -51,7 +51,7 @@ type rawFS struct {
 
 	server atomic.Pointer[fuse.Server]
 
-	mu    sync.RWMutex // guards files and lastFh; a leaf
+	mu    sync.RWMutex // guards files and last; a leaf
 	files map[uint64]*file
 	last  uint64
 }

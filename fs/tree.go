@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -42,7 +41,8 @@ type Options struct {
 	Settings map[string]string
 }
 
-// Tree answers the kernel's requests from an engine. It is everything but the mount: it starts no goroutine and needs no mount to be tested.
+// Tree answers the kernel's requests from an engine. It is everything but the mount: it needs no mount to be tested, and starts no
+// goroutine but those that read ahead of a file.
 type Tree struct {
 	engine  storage.Engine
 	opts    Options
@@ -153,25 +153,6 @@ func (t *Tree) runNotifier(ctx context.Context) {
 		}
 	}
 }
-
-// refusal is an errno that this package chose itself, as against one that a storage error becomes.
-type refusal syscall.Errno
-
-// Error implements error.
-func (r refusal) Error() string { return syscall.Errno(r).Error() }
-
-const (
-	errNoEntry    = refusal(syscall.ENOENT)
-	errNotAllowed = refusal(syscall.EPERM)
-	errNoAccess   = refusal(syscall.EACCES)
-	errInvalid    = refusal(syscall.EINVAL)
-	errNotDir     = refusal(syscall.ENOTDIR)
-	errIsDir      = refusal(syscall.EISDIR)
-	errBadFile    = refusal(syscall.EBADF)
-	errTryAgain   = refusal(syscall.EAGAIN)
-	errStale      = refusal(syscall.ESTALE)
-	errExists     = refusal(syscall.EEXIST)
-)
 
 // status turns the error of a handler into the answer to the kernel.
 func (t *Tree) status(op string, in *inode, err error) fuse.Status {

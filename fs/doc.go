@@ -31,7 +31,7 @@
 //	I2  What can still grow is never in the kernel's page cache: a reader could get the half-filled last page of before with the size of now.
 //	I3  Every lookup of what can grow gives a new inode, so that no fsync holds up a write through another open. st_ino is the same in all of them.
 //	I4  A request is taken whole or refused, and a refused one changes neither the log nor the unfinished record (a record too large ends the file).
-//	I5  ENOSYS is never answered: the kernel would stop asking for the life of the mount.
+//	I5  ENOSYS is never answered, as the kernel would stop asking for the life of the mount; but to STATX, where that is what is wanted.
 //	I6  No lock of this package but a handle's own (its gate) is held across a call of the engine, a wait or a notification of the kernel.
 //
 // What may wait is interruptible. Handlers start no goroutines, save that a file read in order has the next bytes prepared (readHandle.readAhead; its

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/logmount/logmount/fs"
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/inspect"
 	"github.com/logmount/logmount/storage/vfs"
@@ -37,7 +36,7 @@ of the directories in it. A heading is followed by a line for each thing, of fie
 "name: value" which have the names of Kafka's own dump tool. Records begin with "| ".
 
 Damage does not stop it: a line tells where and what ("damage:", "gap:"), the next good batch
-is searched, and the exit status is 1. A line "note:" is no damage. What a broker at work, or
+is searched for, and the exit status is 1. A line "note:" is no damage. What a broker at work, or
 one that was killed, leaves at the end of its last segment is no damage either.
 
 Records of Kafka's own topics (__consumer_offsets, __transaction_state, __cluster_metadata,
@@ -146,9 +145,9 @@ func (f *dumpFlags) options(c *cobra.Command, now time.Time) (inspect.DumpOption
 		if !c.Flags().Changed(x.flag) {
 			continue
 		}
-		ms, ok := fs.ParseTime(x.value, now, time.Local)
-		if !ok {
-			return o, fmt.Errorf("--%s %q is not a time: milliseconds, @seconds, 2026-08-30T12:00Z, now, or -90s -15m -1h -7d", x.flag, x.value)
+		ms, err := parseTime(x.flag, x.value, now)
+		if err != nil {
+			return o, err
 		}
 		*x.to = ms
 	}

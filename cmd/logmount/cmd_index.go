@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/local"
 	"github.com/logmount/logmount/storage/repair"
 	"github.com/logmount/logmount/storage/vfs"
 )
@@ -57,7 +58,7 @@ could not be done.`,
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			out := &indexOutput{repairOutput: repairOutput{lineOutput: lineOutput{w: c.OutOrStdout()}, json: asJSON}, check: opt.Check}
-			opt.Config = topicConfig
+			opt.Config = local.ParseConfig
 			for _, arg := range eachOf(args) {
 				if err := runIndex(ctx, arg, opt, out); err != nil {
 					return err

@@ -88,11 +88,20 @@ func parseAt(at string, given bool) (*int64, error) {
 	if !given {
 		return nil, nil
 	}
-	ms, ok := fs.ParseTime(at, time.Now(), time.Local)
-	if !ok {
-		return nil, fmt.Errorf("--time %q is not a time: milliseconds, @seconds, 2026-08-30T12:00Z, now, or -90s -15m -1h -7d", at)
+	ms, err := parseTime("time", at, time.Now())
+	if err != nil {
+		return nil, err
 	}
 	return &ms, nil
+}
+
+// parseTime reads the time that a flag has, in milliseconds.
+func parseTime(flag, value string, now time.Time) (int64, error) {
+	ms, ok := fs.ParseTime(value, now, time.Local)
+	if !ok {
+		return 0, fmt.Errorf("--%s %q is not a time: milliseconds, @seconds, 2026-08-30T12:00Z, now, or -90s -15m -1h -7d", flag, value)
+	}
+	return ms, nil
 }
 
 // selectPartitions returns what the arguments after DATA name: everything, a topic, or a partition.

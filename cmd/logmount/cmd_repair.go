@@ -81,11 +81,6 @@ be done. DATA may be a list with commas, like a broker's log.dirs.`,
 	return c
 }
 
-// topicConfig reads a topic's settings.
-func topicConfig(values map[string]string) (storage.TopicConfig, error) {
-	return local.ParseConfig(values)
-}
-
 // refuseMounted makes sure that a directory is not mounted, read-only mounts included: they hold no lock.
 func refuseMounted(data string) error {
 	if at := mountsOf(data); len(at) > 0 {
@@ -128,7 +123,7 @@ func runRepair(c *cobra.Command, data string, opt repair.Options, out *repairOut
 		opt.Progress = bar.set
 		out.before = bar.clear
 	}
-	opt.Config, opt.Now, opt.Emit = topicConfig, time.Now, out.action
+	opt.Config, opt.Now, opt.Emit = local.ParseConfig, time.Now, out.action
 	res, err := repair.Repair(ctx, vfs.OS(), data, opt)
 	bar.finish()
 	switch {

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// progress is a bar on a terminal. A nil one does nothing.
+// progress is a bar on a terminal. A nil one may be finished.
 type progress struct {
-	mu  sync.Mutex // the bar is moved by workers and cleared by whoever prints
-	bar *progressbar.ProgressBar
-	w   io.Writer
-	was string
+	mu   sync.Mutex // the bar is moved by workers and cleared by whoever prints
+	bar  *progressbar.ProgressBar
+	w    io.Writer
+	what string
 }
 
 // newProgress returns a bar for w if that is a terminal, else nil.
@@ -27,7 +27,7 @@ func newProgress(w io.Writer, what string) *progress {
 	if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err != nil {
 		return nil
 	}
-	return &progress{w: w, was: what}
+	return &progress{w: w, what: what}
 }
 
 // set moves the bar.
@@ -40,7 +40,7 @@ func (p *progress) set(done, total int64) {
 	if p.bar == nil {
 		p.bar = progressbar.NewOptions64(total,
 			progressbar.OptionSetWriter(p.w),
-			progressbar.OptionSetDescription(p.was),
+			progressbar.OptionSetDescription(p.what),
 			progressbar.OptionShowBytes(true),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionClearOnFinish(),

@@ -32,7 +32,7 @@ type checkpoint struct {
 	bad    error // why the file cannot be understood
 }
 
-// load reads both files. One that cannot be understood is reported and taken for missing.
+// loadCheckpoints reads both files. One that cannot be understood is reported and taken for missing.
 func (e *Engine) loadCheckpoints() error {
 	recovery, err := e.readCheckpoint(state.RecoveryPointFile)
 	if err != nil {

@@ -25,10 +25,7 @@ func (e *Engine) Close() error {
 	inOrder := e.writable && e.refusal() == nil
 	err := e.closeLogs(inOrder)
 	if inOrder {
-		err = errors.Join(err, e.settleDoubt())
-	}
-	if inOrder {
-		err = errors.Join(err, e.saveCheckpoints())
+		err = errors.Join(err, e.settleDoubt(), e.saveCheckpoints())
 	}
 	err = errors.Join(err, e.files.Close())
 	if inOrder && err == nil && e.allClean() && (e.kind == kindOwn || e.marker != nil) {

@@ -45,12 +45,10 @@ func (e *Engine) every(ctx context.Context, d time.Duration, tick func(context.C
 
 // checkpointTick writes the checkpoints if something has changed.
 func (e *Engine) checkpointTick(ctx context.Context) {
-	select {
-	case e.change <- struct{}{}:
-		defer func() { <-e.change }()
-	case <-ctx.Done():
+	if e.turn(ctx) != nil {
 		return
 	}
+	defer func() { <-e.change }()
 	if e.refusal() != nil {
 		return
 	}

@@ -42,7 +42,7 @@ type Options struct {
 	// OneOfSeveral refuses a directory that is missing, or that is ours or empty and so would become ours: only what others made is shown together.
 	OneOfSeveral bool
 
-	noLoops bool // tests call the bodies of the background loops themselves
+	noLoops bool // an import has no use for the background loops, and tests call their bodies themselves
 }
 
 func (o *Options) complete() error {

@@ -153,7 +153,7 @@ func (l *Log) Checkpointed() bool {
 	return l.o.Writable && (l.foreign == nil || l.foreign.taken.Load())
 }
 
-// examine finds out why a log of another's must not be appended to, or how it is to be done. It writes nothing. The lock is held.
+// examine finds out why a log of another's must not be appended to, or how it is to be done. It writes nothing. The gate is held.
 func (l *Log) examine(ctx context.Context, p *plan) (why string, err error) {
 	entries, err := l.env.FS.ReadDir(l.o.Dir)
 	if err != nil {

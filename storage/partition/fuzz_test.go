@@ -61,7 +61,7 @@ func FuzzDirectory(f *testing.F) {
 		for ext, b := range map[string][]byte{state.ExtLog: log, state.ExtIndex: idx, state.ExtTimeIndex: tidx, state.ExtSizeIndex: sizes} {
 			putFile(t, d.fs, "/data/t-0/"+state.FileName(0, ext), b)
 		}
-		putFile(t, d.fs, "/data/t-0/"+epochFile, epochs)
+		putFile(t, d.fs, "/data/t-0/"+state.EpochsFile, epochs)
 		d.o.Writable, d.o.Final, d.o.Reason = false, true, "not ours"
 		l, err := Open(context.Background(), d.env, d.o)
 		if err != nil {

@@ -14,8 +14,6 @@ import (
 	"github.com/logmount/logmount/storage/vfs"
 )
 
-const epochFile = "leader-epoch-checkpoint"
-
 // found is a segment as the directory lists it.
 type found struct {
 	seg      *segment.Segment
@@ -344,7 +342,7 @@ func (l *Log) skipTo(ctx context.Context, s *snapshot, next storage.Offset) erro
 
 // loadEpochs reads leader-epoch-checkpoint. One that cannot be read is rebuilt from the batches, as if it were missing.
 func (l *Log) loadEpochs() error {
-	b, err := vfs.ReadFile(l.env.FS, l.path(epochFile), 1<<20)
+	b, err := vfs.ReadFile(l.env.FS, l.path(state.EpochsFile), 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -355,7 +353,7 @@ func (l *Log) loadEpochs() error {
 		l.epochs, err = state.ParseEpochs(b)
 	}
 	if err != nil {
-		l.report(l.path(epochFile), err.Error()+": rebuilt from the batches")
+		l.report(l.path(state.EpochsFile), err.Error()+": rebuilt from the batches")
 		l.epochs = nil
 	}
 	return nil

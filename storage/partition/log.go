@@ -201,7 +201,7 @@ func (l *Log) notWritable() error {
 // Written reports whether the log may be written here.
 func (l *Log) Written() bool { return l.o.Writable }
 
-// refused returns why appends are refused, if they are. The lock is held.
+// refusedLocked returns why appends are refused, if they are. The lock is held.
 func (l *Log) refusedLocked() error {
 	switch {
 	case l.closed && l.goneErr() != nil:

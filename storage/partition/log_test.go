@@ -413,17 +413,17 @@ func TestEpochsAreRebuilt(t *testing.T) {
 		if err := l.Close(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		want, err := vfs.ReadFile(d.fs, l.path(epochFile), 1<<10)
+		want, err := vfs.ReadFile(d.fs, l.path(state.EpochsFile), 1<<10)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.fs.Remove(l.path(epochFile)); err != nil {
+		if err := d.fs.Remove(l.path(state.EpochsFile)); err != nil {
 			t.Fatal(err)
 		}
 		d.o.RecoveryPoint, d.o.Clean = l.RecoveryPoint(), clean
 		d.attach()
 		d.open(t)
-		got, err := vfs.ReadFile(d.fs, l.path(epochFile), 1<<10)
+		got, err := vfs.ReadFile(d.fs, l.path(state.EpochsFile), 1<<10)
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("clean %v: %q, %v, want %q", clean, got, err, want)
 		}

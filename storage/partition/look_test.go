@@ -115,13 +115,13 @@ func TestRawFileReplaced(t *testing.T) {
 	b, d := newBroker(t)
 	b.append(3)
 	l := d.open(t)
-	name := b.dir + "/" + epochFile
+	name := b.dir + "/" + state.EpochsFile
 	for _, want := range []string{"0\n1\n0 0\n", "0\n2\n0 0\n1 3\n"} {
 		putFile(t, b.fs, name+vfs.TempSuffix, []byte(want))
 		if err := b.fs.Rename(name+vfs.TempSuffix, name); err != nil {
 			t.Fatal(err)
 		}
-		f, err := l.OpenFile(context.Background(), epochFile)
+		f, err := l.OpenFile(context.Background(), state.EpochsFile)
 		if err != nil {
 			t.Fatal(err)
 		}

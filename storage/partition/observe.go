@@ -159,8 +159,8 @@ func (l *Log) logStart() storage.Offset {
 }
 
 // listStable lists the directory. One that looks as if a compaction were being swapped in is looked at again until it does not; if it stays like that,
-// somebody was killed there, and the view is that of the log as its owner would load it.
-// One that has not changed for a while is what it is.
+// somebody was killed there, and the view is that of the log as its owner would load it. So is one that has not changed for a while: nobody is at work
+// there.
 func (l *Log) listStable(ctx context.Context, quiet bool) ([]found, error) {
 	for waited := time.Duration(0); ; waited += swapStep {
 		entries, err := l.env.FS.ReadDir(l.o.Dir)

@@ -288,7 +288,7 @@ func (l *Log) raiseEpochs(more state.Epochs) (changed bool) {
 func ptr[T any](v T) *T { return &v }
 
 func (l *Log) writeEpochs() error {
-	if err := vfs.WriteFile(l.env.FS, l.path(epochFile), l.epochs.Format(), 0o644, &l.owner); err != nil {
+	if err := vfs.WriteFile(l.env.FS, l.path(state.EpochsFile), l.epochs.Format(), 0o644, &l.owner); err != nil {
 		return fmt.Errorf("write leader epochs: %w", err)
 	}
 	return nil

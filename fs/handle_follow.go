@@ -34,6 +34,10 @@ func (n *followNode) open(ctx context.Context, flags uint32) (handle, uint32, er
 	if accessOf(flags).write {
 		return nil, 0, errNoAccess
 	}
+	// What was closed before is not "from now on".
+	if err := n.settle(ctx); err != nil {
+		return nil, 0, err
+	}
 	h := &followHandle{gate: newGate(), n: n, wake: make(chan struct{}, 1), parts: make(map[int32]*followed)}
 	if err := h.attach(ctx, true); err != nil {
 		h.detach()
@@ -41,6 +45,13 @@ func (n *followNode) open(ctx context.Context, flags uint32) (handle, uint32, er
 	}
 	n.t.followers.Add(1)
 	return h, fopenStream, nil
+}
+
+func (n *followNode) settle(ctx context.Context) error {
+	if n.partition == wholeTopic {
+		return n.t.settle.waitTopic(ctx, n.topic)
+	}
+	return n.t.settle.wait(ctx, storage.TopicPartition{Topic: n.topic, Partition: n.partition})
 }
 
 func (n *followNode) sync(ctx context.Context) error {
@@ -51,7 +62,7 @@ func (n *followNode) sync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.Sync(ctx)
+	return n.t.sync(ctx, p)
 }
 
 // followHandle gives each record once, as it arrives, from the open on.
@@ -65,6 +76,7 @@ type followHandle struct {
 	order   []*followed
 	left    []byte
 	scratch []byte
+	failed  error // met behind what the last read gave
 }
 
 type followed struct {
@@ -165,6 +177,10 @@ func (h *followHandle) read(ctx context.Context, dest []byte, _ int64, flags uin
 func (h *followHandle) drain(ctx context.Context, dest []byte) (int, error) {
 	n := copy(dest, h.left)
 	h.left = h.left[n:]
+	if err := h.failed; err != nil && n == 0 {
+		h.failed = nil
+		return 0, err
+	}
 	for i := 0; i < len(h.order); i++ {
 		f := h.order[i]
 		if n == len(dest) {
@@ -182,6 +198,9 @@ func (h *followHandle) drain(ctx context.Context, dest []byte) (int, error) {
 			continue
 		}
 		if err != nil {
+			if n > 0 && more == 0 && !interrupted(ctx, err) { // of another partition; its cursor may be behind the place by now
+				h.failed = err
+			}
 			return n, err
 		}
 	}

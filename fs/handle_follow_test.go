@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/logmount/logmount/storage"
 )
 
 // gather reads from a follower until it has n bytes.
@@ -98,6 +100,32 @@ func TestFollowTopic(t *testing.T) {
 	}
 	if n := strings.Count(all.String(), `"partition":1`); n != 0 && n != 20 {
 		t.Errorf("%d records of the new partition, want 20", n)
+	}
+}
+
+// TestFollowTopicTellsOfDamage: an error of one partition is not lost because another had something to give in the same read.
+func TestFollowTopicTellsOfDamage(t *testing.T) {
+	k := newKernel(t, nil)
+	k.mustMkdir("orders")
+	k.mustMkdir("orders/1")
+	d := k.mustOpen("orders/follow", syscall.O_RDONLY)
+	defer d.close()
+	k.write("orders/0/tail", "zero\n")
+	k.write("orders/1/tail", "bad\n")
+	k.engine.Corrupt(storage.TopicPartition{Topic: "orders", Partition: 1}, 0)
+	k.write("orders/1/tail", "good\n")
+	if b, errno := d.pread(100, 0); errno != 0 || string(b) != "zero\n" {
+		t.Errorf("before the damage: %q, %v", b, errno)
+	}
+	k.write("orders/0/tail", "one\n") // there is always something
+	if b, errno := d.pread(100, 0); errno != syscall.EIO {
+		t.Errorf("at the damage: %q, %v, want EIO", b, errno)
+	}
+	if got := d.gather(9, 100); got != "one\ngood\n" {
+		t.Errorf("behind it: %q", got)
+	}
+	if !strings.Contains(k.reports(), "damaged by the test") {
+		t.Errorf("not reported: %s", k.reports())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 
 	"github.com/logmount/logmount/fs/format"
@@ -15,8 +16,7 @@ import (
 // readHandle reads a view. Sequential reads go on where the last ended and need no index; others find their place first.
 type readHandle struct {
 	gate
-	n      *viewNode
-	strict bool // the bytes go into the page cache, where a short read would become zeros
+	n *viewNode
 
 	// guarded by gate
 	known   bool           // pos, ahead, left and cur (or next, where cur is nil) belong together
@@ -26,6 +26,7 @@ type readHandle struct {
 	cur     storage.Cursor // behind left
 	next    storage.Offset // where to go on once there is no cursor
 	skip    int64          // bytes of the next record that lie before pos
+	cut     storage.Offset // what lies at or above it is no longer what the view has told of
 	scratch []byte
 	inOrder bool   // the last read went on where the one before had ended
 	buffer  []byte // of ahead
@@ -34,17 +35,18 @@ type readHandle struct {
 }
 
 func (h *readHandle) read(ctx context.Context, dest []byte, pos int64, _ uint32) (int, error) {
-	n, _, err := h.readOrLend(ctx, dest, pos, false)
+	n, _, err := h.readOrLend(ctx, dest, pos, false, false)
 	return n, err
 }
 
 // lend implements lender.
-func (h *readHandle) lend(ctx context.Context, dest []byte, pos int64) (int, *lentBytes, error) {
-	return h.readOrLend(ctx, dest, pos, true)
+func (h *readHandle) lend(ctx context.Context, dest []byte, pos int64, cached bool) (int, *lentBytes, error) {
+	return h.readOrLend(ctx, dest, pos, true, cached)
 }
 
-// readOrLend puts bytes from pos on into dest, or, where that is allowed and they lie ready, lends them.
-func (h *readHandle) readOrLend(ctx context.Context, dest []byte, pos int64, mayLend bool) (int, *lentBytes, error) {
+// readOrLend puts bytes from pos on into dest, or, where that is allowed and they lie ready, lends them. strict is for the page cache: before an error there,
+// fewer bytes than were asked for would be the end of the file, and zeros up to the end of the page.
+func (h *readHandle) readOrLend(ctx context.Context, dest []byte, pos int64, mayLend, strict bool) (int, *lentBytes, error) {
 	if err := h.n.t.settle.wait(ctx, h.n.p.tp); err != nil {
 		return 0, nil, err
 	}
@@ -83,7 +85,7 @@ func (h *readHandle) readOrLend(ctx context.Context, dest []byte, pos int64, may
 			h.readAhead(context.WithoutCancel(ctx), s, n)
 		}
 		return n, nil, nil
-	case h.strict:
+	case strict:
 		h.forget()
 		return 0, nil, err
 	case n > 0:
@@ -131,7 +133,11 @@ func (h *readHandle) readAhead(ctx context.Context, s storage.Snapshot, n int) {
 // seek makes pos the place to read from. It reports false where that is at or behind the end.
 func (h *readHandle) seek(ctx context.Context, s storage.Snapshot, pos int64) (bool, error) {
 	h.inOrder = h.known && pos == h.pos
-	if cut, lost := h.n.view.lost(s); h.inOrder && lost && (h.cur == nil || h.cur.Offset() >= cut) {
+	cut, lost := h.n.view.lost(s)
+	if h.cut = cut; !lost {
+		h.cut = math.MaxInt64
+	}
+	if h.inOrder && h.place() >= h.cut {
 		h.inOrder = false
 		h.forget()
 	}
@@ -159,6 +165,14 @@ func (h *readHandle) seek(ctx context.Context, s storage.Snapshot, pos int64) (b
 	return true, nil
 }
 
+// place returns the offset below which all has been taken from the log.
+func (h *readHandle) place() storage.Offset {
+	if h.cur == nil {
+		return h.next
+	}
+	return h.cur.Offset()
+}
+
 // forget drops the place.
 func (h *readHandle) forget() {
 	if h.cur != nil {
@@ -167,22 +181,22 @@ func (h *readHandle) forget() {
 	h.known, h.cur, h.ahead, h.left, h.skip = false, nil, nil, nil, 0
 }
 
-// fill puts records into dest, whose first byte is byte pos, until it is full or the view ends. left is empty when it is called, or dest is.
+// fill puts records into dest, whose first byte is byte pos, until it is full or the view ends, or what is left of it in a log that was cut. left is empty when
+// it is called, or dest is.
 func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte, pos int64) (int, error) {
 	v := h.n.view
-	end := v.end(s)
+	end := min(v.end(s), h.cut)
+	defer func() { v.show(h.place()) }()
 	n := 0
 	for n < len(dest) {
 		at := h.cur.Offset()
 		if at >= end {
-			v.learn(s, pos+int64(n))
-			return n, nil
+			return n, h.ended(s, pos+int64(n))
 		}
 		took, err := h.take(ctx, dest[n:], end)
 		switch {
 		case errors.Is(err, io.EOF):
-			v.learn(s, pos+int64(n))
-			return n, nil
+			return n, h.ended(s, pos+int64(n))
 		case err != nil:
 			err = goesOn(ctx, h.cur, v.format, err)
 			h.cur.Close()
@@ -192,6 +206,15 @@ func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte, 
 		n += took
 	}
 	return n, nil
+}
+
+// ended says that all up to byte pos has been taken: the view ends there, or what is left of it in a log that was cut.
+func (h *readHandle) ended(s storage.Snapshot, pos int64) error {
+	if h.cut < h.n.view.end(s) {
+		return cutError(h.cut)
+	}
+	h.n.view.learn(s, pos)
+	return nil
 }
 
 // take puts the next record, or as much of it as there is room for, into dest; the rest becomes left.

@@ -93,6 +93,8 @@ type descriptor struct {
 	flags uint32
 	how   uint32 // FOPEN flags
 	pos   uint64
+
+	mapped bool // it is read through the page cache however it was opened, as sendfile(2) and mappings do
 }
 
 func (k *kernel) open(path string, flags uint32) (*descriptor, syscall.Errno) {
@@ -127,6 +129,9 @@ func (d *descriptor) pread(n int, pos int64) ([]byte, syscall.Errno) {
 func (d *descriptor) preadCancel(cancel <-chan struct{}, n int, pos int64) ([]byte, syscall.Errno) {
 	buf := make([]byte, n)
 	in := &fuse.ReadIn{InHeader: d.k.header(d.id), Fh: d.fh, Offset: uint64(pos), Size: uint32(n), Flags: d.flags}
+	if d.how&fuse.FOPEN_DIRECT_IO != 0 && !d.mapped {
+		in.ReadFlags = fuse.READ_LOCKOWNER
+	}
 	res, st := d.k.tree.raw.Read(cancel, in, buf)
 	if st != fuse.OK {
 		return nil, syscall.Errno(st)
@@ -178,6 +183,14 @@ func (d *descriptor) fsync() syscall.Errno {
 	return syscall.Errno(d.k.tree.raw.Fsync(d.k.cancel, &fuse.FsyncIn{InHeader: d.k.header(d.id), Fh: d.fh}))
 }
 
+func (k *kernel) fsyncDir(path string) syscall.Errno {
+	e, errno := k.lookup(path)
+	if errno != 0 {
+		return errno
+	}
+	return syscall.Errno(k.tree.raw.FsyncDir(k.cancel, &fuse.FsyncIn{InHeader: k.header(e.NodeId)}))
+}
+
 func (d *descriptor) stat() (fuse.Attr, syscall.Errno) {
 	var out fuse.AttrOut
 	in := &fuse.GetAttrIn{InHeader: d.k.header(d.id), Flags_: fuse.FUSE_GETATTR_FH, Fh_: d.fh}
@@ -221,13 +234,15 @@ func (k *kernel) read(path string) string {
 	return d.readAll()
 }
 
-func (d *descriptor) readAll() string {
+func (d *descriptor) readAll() string { return d.readFrom(0) }
+
+func (d *descriptor) readFrom(pos int) string {
 	d.k.t.Helper()
 	var out []byte
 	for {
-		b, errno := d.pread(1000, int64(len(out)))
+		b, errno := d.pread(1000, int64(pos+len(out)))
 		if errno != 0 {
-			d.k.t.Fatalf("read at %d: %v", len(out), errno)
+			d.k.t.Fatalf("read at %d: %v", pos+len(out), errno)
 		}
 		if len(b) == 0 {
 			return string(out)

@@ -10,8 +10,8 @@ import (
 // lender is a reader that may have the bytes at hand: they are then sent from where they are.
 type lender interface {
 	reader
-	// lend reads into dest, or lends the bytes that it would have put there.
-	lend(ctx context.Context, dest []byte, pos int64) (n int, lent *lentBytes, err error)
+	// lend reads into dest, or lends the bytes that it would have put there. cached says that they go into the page cache.
+	lend(ctx context.Context, dest []byte, pos int64, cached bool) (n int, lent *lentBytes, err error)
 }
 
 // buffers are those that bytes are prepared in. One that was lent comes back when the reply has been sent: the next read may be answered before that.

@@ -52,7 +52,7 @@ func (d *partDir) sync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.Sync(ctx)
+	return d.t.sync(ctx, p)
 }
 
 // ino returns the inode number of a name in the partition.

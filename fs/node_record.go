@@ -76,4 +76,4 @@ func (n *recordNode) open(ctx context.Context, flags uint32) (handle, uint32, er
 	return n.t.newValueHandle(b), fuse.FOPEN_KEEP_CACHE, nil
 }
 
-func (n *recordNode) sync(ctx context.Context) error { return n.p.Sync(ctx) }
+func (n *recordNode) sync(ctx context.Context) error { return n.t.sync(ctx, n.p) }

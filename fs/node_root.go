@@ -62,5 +62,8 @@ func (n *rootNode) rmdir(ctx context.Context, name string) error {
 	if err := n.t.mayChange(); err != nil {
 		return err
 	}
+	if err := n.t.settle.waitTopic(ctx, name); err != nil { // a record that a close is about to make
+		return err
+	}
 	return n.t.engine.DeleteTopic(ctx, name, false)
 }

@@ -94,7 +94,7 @@ func (n *segmentNode) open(ctx context.Context, flags uint32) (handle, uint32, e
 	return h, fuse.FOPEN_DIRECT_IO, nil
 }
 
-func (n *segmentNode) sync(ctx context.Context) error { return n.p.Sync(ctx) }
+func (n *segmentNode) sync(ctx context.Context) error { return n.t.sync(ctx, n.p) }
 
 // segmentHandle reads a raw file.
 type segmentHandle struct {

@@ -82,6 +82,9 @@ func (n *topicNode) sync(ctx context.Context) error { return n.t.syncTopic(ctx, 
 
 // syncTopic puts all partitions of a topic on stable storage.
 func (t *Tree) syncTopic(ctx context.Context, topic string) error {
+	if err := t.settle.waitTopic(ctx, topic); err != nil {
+		return err
+	}
 	info, err := t.engine.Topic(ctx, topic)
 	if err != nil {
 		return err
@@ -118,6 +121,9 @@ func (n *topicTail) attr(ctx context.Context, _ *file, out *fuse.Attr) (time.Dur
 func (n *topicTail) open(ctx context.Context, flags uint32) (handle, uint32, error) {
 	if accessOf(flags).read {
 		return nil, 0, errNoAccess
+	}
+	if err := n.t.settle.waitTopic(ctx, n.topic); err != nil { // what was closed before comes before
+		return nil, 0, err
 	}
 	info, err := n.t.engine.Topic(ctx, n.topic)
 	if err != nil {

@@ -22,7 +22,7 @@ type valueNode struct {
 
 // offsetValue is the file start or end of a partition.
 func (t *Tree) offsetValue(p *part, name string, get func(storage.Snapshot) storage.Offset) *valueNode {
-	n := &valueNode{t: t, allowed: 0o444, fsync: p.Sync}
+	n := &valueNode{t: t, allowed: 0o444, fsync: func(ctx context.Context) error { return t.sync(ctx, p) }}
 	n.content = func(ctx context.Context) ([]byte, time.Time, error) {
 		s, err := p.Snapshot(ctx)
 		if err != nil {

@@ -222,7 +222,7 @@ func (n *viewNode) open(ctx context.Context, flags uint32) (handle, uint32, erro
 	}
 	n.readers.Add(1)
 	n.t.readers.Add(1)
-	r := &readHandle{gate: newGate(), n: n, strict: n.cache}
+	r := &readHandle{gate: newGate(), n: n}
 	if w != nil {
 		return &bothHandle{r, w}, fuse.FOPEN_DIRECT_IO, nil
 	}
@@ -232,4 +232,4 @@ func (n *viewNode) open(ctx context.Context, flags uint32) (handle, uint32, erro
 	return r, fuse.FOPEN_DIRECT_IO, nil
 }
 
-func (n *viewNode) sync(ctx context.Context) error { return n.p.Sync(ctx) }
+func (n *viewNode) sync(ctx context.Context) error { return n.t.sync(ctx, n.p) }

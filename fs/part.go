@@ -48,6 +48,14 @@ func (t *partTable) get(ctx context.Context, tp storage.TopicPartition) (*part, 
 	return t.m[tp], nil
 }
 
+// sync puts what is in a partition on stable storage, records of closes that are under way too.
+func (t *Tree) sync(ctx context.Context, p *part) error {
+	if err := t.settle.wait(ctx, p.tp); err != nil {
+		return err
+	}
+	return p.Sync(ctx)
+}
+
 // drop forgets a partition that is no more.
 func (t *partTable) drop(tp storage.TopicPartition, err error) {
 	if !errors.Is(err, storage.ErrTopicNotFound) && !errors.Is(err, storage.ErrPartitionNotFound) {

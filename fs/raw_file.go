@@ -86,7 +86,9 @@ func (r *rawFS) Read(cancel <-chan struct{}, input *fuse.ReadIn, buf []byte) (fu
 	}
 	ctx := request(cancel, &input.InHeader)
 	if l, ok := h.(lender); ok {
-		n, lent, err := l.lend(ctx, buf, int64(input.Offset))
+		// sendfile(2), splice(2) and mappings go through the page cache however the file was opened. Only what does not names the owner of locks.
+		cached := input.ReadFlags&fuse.READ_LOCKOWNER == 0
+		n, lent, err := l.lend(ctx, buf, int64(input.Offset), cached)
 		switch {
 		case err != nil:
 			return nil, r.t.fileStatus("read", f.in, err)

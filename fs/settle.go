@@ -138,7 +138,19 @@ func (t *settleTable) wait(ctx context.Context, tp storage.TopicPartition) error
 	if t.busy.Load() == 0 {
 		return nil
 	}
-	for _, ch := range t.pending(tp) {
+	return waitAll(ctx, t.pending(tp))
+}
+
+// waitTopic is wait for all partitions of a topic.
+func (t *settleTable) waitTopic(ctx context.Context, topic string) error {
+	if t.busy.Load() == 0 {
+		return nil
+	}
+	return waitAll(ctx, t.pendingTopic(topic))
+}
+
+func waitAll(ctx context.Context, pending []<-chan struct{}) error {
+	for _, ch := range pending {
 		select {
 		case <-ch:
 		case <-ctx.Done():
@@ -174,6 +186,21 @@ func (t *settleTable) pending(tp storage.TopicPartition) []<-chan struct{} {
 	var out []<-chan struct{}
 	for _, key := range [...]storage.TopicPartition{tp, {Topic: tp.Topic, Partition: wholeTopic}} {
 		for c := range t.m[key] {
+			out = append(out, c.changed)
+		}
+	}
+	return out
+}
+
+func (t *settleTable) pendingTopic(topic string) []<-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []<-chan struct{}
+	for key, closings := range t.m {
+		if key.Topic != topic {
+			continue
+		}
+		for c := range closings {
 			out = append(out, c.changed)
 		}
 	}

@@ -27,13 +27,14 @@ type view struct {
 	format format.Format
 	from   storage.Offset
 	to     storage.Offset // openEnd, or the first offset that is not shown
-	// generation is the log's when the view was made.
-	generation uint64
 
-	mu     sync.Mutex // guards what follows; a leaf
-	anchor mark       // zero: the beginning
-	told   int64      // the largest size that was told
-	whole  bool       // told is the size, for good
+	mu sync.Mutex // guards what follows; a leaf
+	// generation is the latest of the log in which all that the view has told of was still what it was.
+	generation uint64
+	anchor     mark           // zero: the beginning
+	shown      storage.Offset // records below it were read
+	told       int64          // the largest size that was told
+	whole      bool           // told is the size, for good
 }
 
 // end returns the offset at which the view ends in s.
@@ -65,14 +66,29 @@ func (v *view) latestLocked() mark {
 
 // lost reports whether the log was cut below what the view has told of, and where: what it would show from there on is something else.
 func (v *view) lost(s storage.Snapshot) (cut storage.Offset, lost bool) {
-	cut = s.Unchanged(v.generation)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	known := v.latestLocked().offset
+	return v.lostLocked(s)
+}
+
+func (v *view) lostLocked(s storage.Snapshot) (cut storage.Offset, lost bool) {
+	cut = s.Unchanged(v.generation)
+	known := max(v.latestLocked().offset, v.shown)
 	if v.whole {
 		known = max(known, v.to)
 	}
-	return cut, cut < known
+	if cut < known {
+		return cut, true
+	}
+	v.generation = max(v.generation, s.Generation()) // what is told from here on is of s: a cut of before does not matter to it
+	return cut, false
+}
+
+// show says that the records below o were read, or are ready to be.
+func (v *view) show(o storage.Offset) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.shown = max(v.shown, o)
 }
 
 // learn takes what became known: that in s the view ends at byte size. That makes a mark, unless it ends within a batch that is shown whole: counting
@@ -81,6 +97,7 @@ func (v *view) learn(s storage.Snapshot, size int64) {
 	end := v.end(s)
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	_, _ = v.lostLocked(s)
 	v.told = max(v.told, size)
 	switch {
 	case v.format == format.Batch && end < s.End():
@@ -177,7 +194,11 @@ func (v *view) locateBelow(ctx context.Context, s storage.Snapshot, pos int64, c
 		}
 	}
 	if o >= cut || v.from < s.Start() {
-		return 0, 0, fmt.Errorf("offset %d and what followed it: %w: the log was cut there", cut, storage.ErrOffsetGone)
+		return 0, 0, cutError(cut)
 	}
 	return o, skip, nil
+}
+
+func cutError(cut storage.Offset) error {
+	return fmt.Errorf("offset %d and what followed it: %w: the log was cut there", cut, storage.ErrOffsetGone)
 }

@@ -344,6 +344,83 @@ func TestDamagedBatch(t *testing.T) {
 	}
 }
 
+// TestPageCacheIsToldOfErrors: sendfile(2) and mappings read through the page cache whatever a file was opened as. What is short there is the end of the file.
+func TestPageCacheIsToldOfErrors(t *testing.T) {
+	for _, name := range []string{"tail", "tail.json", "tail.batch", "offset/0..9"} {
+		t.Run(name, func(t *testing.T) {
+			k := newKernel(t, nil)
+			k.mustMkdir("orders")
+			for _, line := range []string{"one\n", "two\n", "three\n"} {
+				k.write("orders/0/tail", line)
+			}
+			k.engine.Corrupt(orders, 1)
+			d := k.mustOpen("orders/0/"+name, syscall.O_RDONLY)
+			defer d.close()
+			if d.how&fuse.FOPEN_DIRECT_IO == 0 {
+				t.Fatalf("opened with %#x", d.how)
+			}
+			before, errno := d.pread(1000, 0)
+			if errno != 0 || len(before) == 0 {
+				t.Fatalf("read(2) before the damage: %q, %v", before, errno)
+			}
+			d.mapped = true
+			for range 2 {
+				if b, errno := d.pread(1000, 0); errno != syscall.EIO {
+					t.Errorf("over the damage: %q, %v, want EIO", b, errno)
+				}
+			}
+			if b, errno := d.pread(len(before), 0); errno != 0 || string(b) != string(before) {
+				t.Errorf("before it: %q, %v", b, errno)
+			}
+		})
+	}
+}
+
+// TestCutLogIsStale: whoever has read of what a log lost must not get what took its place as if it were what follows.
+func TestCutLogIsStale(t *testing.T) {
+	for _, name := range []string{"tail", "tail.json", "tail.kv", "offset/0", "tail.batch"} {
+		t.Run(name, func(t *testing.T) {
+			k := newKernel(t, nil)
+			k.mustMkdir("orders")
+			k.write("orders/0/tail", "zero\n")
+			behind, between, ahead := k.mustOpen("orders/0/"+name, syscall.O_RDONLY), k.mustOpen("orders/0/"+name, syscall.O_RDONLY), k.mustOpen("orders/0/"+name, syscall.O_RDONLY)
+			for i := 1; i < 10; i++ { // seen by no stat
+				k.write("orders/0/tail", fmt.Sprintf("old %d\n", i))
+			}
+			all := k.read("orders/0/" + name)
+			lines := len(all) / 10
+			first, errno := between.pread(lines*3, 0)
+			if errno != 0 {
+				t.Fatal(errno)
+			}
+			most, errno := ahead.pread(len(all)-lines, 0) // ends within a record
+			if errno != 0 {
+				t.Fatal(errno)
+			}
+			k.engine.Cut(orders, 6)
+			for i := 6; i < 20; i++ {
+				k.write("orders/0/tail", fmt.Sprintf("another %d\n", i))
+			}
+			if b, errno := ahead.pread(1000, int64(len(most))); errno != syscall.ESTALE {
+				t.Errorf("behind what is gone: %q, %v, want ESTALE", b, errno)
+			}
+			if b, errno := ahead.pread(len(first), 0); errno != 0 || string(b) != string(first) {
+				t.Errorf("what is left: %q, %v", b, errno)
+			}
+			now := k.read("orders/0/" + name)
+			if got := string(first) + between.readFrom(len(first)); got != now {
+				t.Errorf("who had read nothing of it: got %.300q, want %.300q", got, now)
+			}
+			if got := behind.readAll(); got != now {
+				t.Errorf("who had read nothing: got %.300q, want %.300q", got, now)
+			}
+			for _, d := range []*descriptor{behind, between, ahead} {
+				d.close()
+			}
+		})
+	}
+}
+
 func TestGoneIsStale(t *testing.T) {
 	k := newKernel(t, nil)
 	k.engine.DropBelowStart(true)

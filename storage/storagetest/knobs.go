@@ -3,6 +3,7 @@ package storagetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -151,4 +152,20 @@ func (m *Memory) Corrupt(tp storage.TopicPartition, o storage.Offset) {
 func (m *Memory) Rewrite(tp storage.TopicPartition) {
 	p := m.mustFind(tp)
 	p.change(func(s *memState) { s.generation++ })
+}
+
+// Cut takes the records from offset o on away, as a broker does with those that its leader does not have.
+func (m *Memory) Cut(tp storage.TopicPartition, o storage.Offset) {
+	p := m.mustFind(tp)
+	p.change(func(s *memState) {
+		kept := make([]memBatch, 0, len(s.batches))
+		for i := range s.batches {
+			if s.batches[i].last() < o {
+				kept = append(kept, s.batches[i])
+			}
+		}
+		s.batches, s.end = kept, min(s.end, o)
+		s.generation++
+		s.cuts = append(slices.Clone(s.cuts), memCut{s.generation, o})
+	})
 }

@@ -27,6 +27,13 @@ type memState struct {
 	modified   int64
 	final      bool
 	batches    []memBatch // all that were ever appended
+	cuts       []memCut
+}
+
+// memCut says that a generation began with the log cut at an offset.
+type memCut struct {
+	generation uint64
+	offset     storage.Offset
 }
 
 type memPartition struct {

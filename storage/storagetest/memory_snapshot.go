@@ -22,8 +22,16 @@ func (s *memSnapshot) Start() storage.Offset { return s.start }
 // End implements storage.Snapshot.
 func (s *memSnapshot) End() storage.Offset { return s.end }
 
-// Unchanged implements storage.Snapshot. The model is never truncated.
-func (s *memSnapshot) Unchanged(uint64) storage.Offset { return math.MaxInt64 }
+// Unchanged implements storage.Snapshot.
+func (s *memSnapshot) Unchanged(generation uint64) storage.Offset {
+	o := storage.Offset(math.MaxInt64)
+	for _, c := range s.cuts {
+		if c.generation > generation {
+			o = min(o, c.offset)
+		}
+	}
+	return o
+}
 
 // Generation implements storage.Snapshot.
 func (s *memSnapshot) Generation() uint64 { return s.generation }

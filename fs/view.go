@@ -163,13 +163,14 @@ func (v *view) locate(ctx context.Context, s storage.Snapshot, pos int64, known 
 		return v.from, 0, nil
 	}
 	best := v.latest()
-	if v.from >= s.Start() { // else it may be gone, and counting from there impossible
-		known = append(known, mark{offset: v.from})
-	}
-	for _, m := range known {
-		if distance(m.pos, pos) < distance(best.pos, pos) {
+	for _, m := range append(known, mark{offset: v.from}) {
+		// What is below the start may be gone, and counting from there impossible.
+		if m.offset >= s.Start() && distance(m.pos, pos) < distance(best.pos, pos) {
 			best = m
 		}
+	}
+	if best.offset >= v.end(s) && pos >= best.pos { // the end, also where all before it is gone
+		return best.offset, 0, nil
 	}
 	return s.Locate(ctx, v.format.Measure(), best.offset, pos-best.pos)
 }

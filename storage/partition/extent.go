@@ -48,6 +48,9 @@ func (s *snapshot) ExtentNow(m *storage.Measure, from, to storage.Offset) (n int
 
 // Locate implements storage.Snapshot.
 func (s *snapshot) Locate(ctx context.Context, m *storage.Measure, anchor storage.Offset, p int64) (storage.Offset, int64, error) {
+	if first := s.at(0).Base; anchor < first { // what lies between is not known any more
+		return 0, 0, fmt.Errorf("%s: byte %d from offset %d: %w: the log starts at %d", s.log.o.TP, p, anchor, storage.ErrOffsetGone, first)
+	}
 	i := s.find(anchor)
 	v := s.at(i)
 	at, err := v.Before(ctx, m, anchor)

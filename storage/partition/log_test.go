@@ -49,6 +49,14 @@ func checkSnapshot(s storage.Snapshot, want []storage.Record) error {
 				return fmt.Errorf("extent now of %s from %d: %d, %v, want %d", m.Name, from, got, exact, sum)
 			}
 		}
+		if first := s.(*snapshot).at(0).Base; first > 0 {
+			// What lay between is gone: any answer would name another record's bytes.
+			for _, p := range []int64{0, 10, 1 << 40} {
+				if o, k, err := s.Locate(ctx, m, first-1, p); !errors.Is(err, storage.ErrOffsetGone) {
+					return fmt.Errorf("locate byte %d of %s from what is gone: %d+%d, %w", p, m.Name, o, k, err)
+				}
+			}
+		}
 		var at int64
 		for i := range visible {
 			r := &visible[i]

@@ -2,6 +2,8 @@ package fs
 
 import (
 	"context"
+	"errors"
+	"io"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -36,6 +38,9 @@ func (n *recordNode) content(ctx context.Context, s storage.Snapshot) ([]byte, t
 	c := s.Records(n.offset)
 	defer c.Close()
 	r, err := c.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		return nil, time.Time{}, errNoEntry // nothing but control batches from here on, or what aborted transactions wrote
+	}
 	if err != nil {
 		return nil, time.Time{}, err
 	}

@@ -127,6 +127,24 @@ func TestViewsModel(t *testing.T) {
 	})
 }
 
+// TestOffsetsWithoutRecords: behind the last visible record there may be control batches, and what aborted transactions wrote.
+func TestOffsetsWithoutRecords(t *testing.T) {
+	k := newKernel(t, nil)
+	k.mustMkdir("orders")
+	k.write("orders/0/tail", "a\n")
+	k.engine.Gap(orders, 2)
+	k.write("orders/0/tail", "b\n")
+	k.engine.Gap(orders, 2)
+	for path, want := range map[string]string{"offset/1": "b\n", "record/3": "b", "offset/4": "", "offset/5": "", "end": "6\n"} {
+		k.wantRead("orders/0/"+path, want)
+	}
+	for _, n := range []string{"1", "2", "4", "5", "5.json", "5.batch", "6"} {
+		if _, errno := k.lookup("orders/0/record/" + n); errno != syscall.ENOENT {
+			t.Errorf("record/%s: %v, want ENOENT", n, errno)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	k := newKernel(t, nil)
 	k.mustMkdir("orders")

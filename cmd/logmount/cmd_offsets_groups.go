@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,16 +35,10 @@ func printGroups(c *cobra.Command, arg string, args []string, asJSON bool) error
 	return openFor(c.Context(), arg, true, nil, func(e storage.Engine) error {
 		var failed error
 		bad := func(ce *storage.CorruptError) { failed = errors.Join(failed, ce) }
-		var offsets []inspect.GroupOffset
-		for _, dir := range dirs {
-			more, err := inspect.GroupOffsets(c.Context(), vfs.OS(), dir, bad)
-			if err != nil {
-				return err
-			}
-			offsets = append(offsets, more...)
+		offsets, err := inspect.GroupOffsets(c.Context(), vfs.OS(), dirs, bad)
+		if err != nil {
+			return err
 		}
-		// All commits of a group are in one directory.
-		slices.SortStableFunc(offsets, func(a, b inspect.GroupOffset) int { return strings.Compare(a.Group, b.Group) })
 		wanted, err := groupFilter(args)
 		if err != nil {
 			return err

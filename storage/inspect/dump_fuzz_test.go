@@ -74,7 +74,7 @@ func FuzzDump(f *testing.F) {
 		if err != nil || text != res {
 			t.Fatalf("as text: %+v, %v; as JSON: %+v", text, err, res)
 		}
-		if _, err := GroupOffsets(t.Context(), m, "/data", func(*storage.CorruptError) {}); err != nil {
+		if _, err := GroupOffsets(t.Context(), m, []string{"/data"}, func(*storage.CorruptError) {}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -60,18 +60,20 @@ func (c *commit) size() int64 {
 // GroupOffsets reads the partitions of __consumer_offsets in a log directory and returns the last offset that each group committed in each partition, in the
 // order of groups, topics and partitions. Commits that were taken back or belong to a transaction that was aborted, or has not ended, do not count. What is
 // damaged is told to bad and passed over. Without that topic the list is empty.
-func GroupOffsets(ctx context.Context, fsys vfs.FS, dir string, bad func(*storage.CorruptError)) ([]GroupOffset, error) {
-	entries, err := fsys.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
+func GroupOffsets(ctx context.Context, fsys vfs.FS, dirs []string, bad func(*storage.CorruptError)) ([]GroupOffset, error) {
 	g := groupReader{ctx: ctx, fs: fsys, last: map[groupKey]commit{}, bad: bad}
-	for _, e := range entries {
-		if d, err := state.ParseDirName(e.Name); err != nil || d.Kind != state.DirNormal || d.Topic != topicOffsets {
-			continue
-		}
-		if err := g.partition(filepath.Join(dir, e.Name)); err != nil {
+	for _, dir := range dirs {
+		entries, err := fsys.ReadDir(dir)
+		if err != nil {
 			return nil, err
+		}
+		for _, e := range entries {
+			if d, err := state.ParseDirName(e.Name); err != nil || d.Kind != state.DirNormal || d.Topic != topicOffsets {
+				continue
+			}
+			if err := g.partition(filepath.Join(dir, e.Name)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	list := make([]GroupOffset, 0, len(g.last))

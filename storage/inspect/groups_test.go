@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,7 +59,7 @@ func appendMarker(tb testing.TB, log []byte, next *storage.Offset, producer int6
 // groupsOf describes the commits in a log directory.
 func groupsOf(tb testing.TB, dir string) (list []string, damage int) {
 	tb.Helper()
-	got, err := GroupOffsets(tb.Context(), vfs.OS(), dir, func(*storage.CorruptError) { damage++ })
+	got, err := GroupOffsets(tb.Context(), vfs.OS(), []string{dir}, func(*storage.CorruptError) { damage++ })
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestGroupOffsets(t *testing.T) {
 	if strings.Join(got, " ") != want || damage != 1 {
 		t.Errorf("got  %s, %d times damage\nwant %s, once", strings.Join(got, " "), damage, want)
 	}
-	all, err := GroupOffsets(t.Context(), vfs.OS(), root, func(*storage.CorruptError) {})
+	all, err := GroupOffsets(t.Context(), vfs.OS(), []string{root}, func(*storage.CorruptError) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,6 +127,16 @@ func TestGroupOffsets(t *testing.T) {
 		if o.Group == "v3" && (o.LeaderEpoch != 7 || o.Metadata != "note" || o.Committed != 1700000000001) || o.Group == "v0" && o.LeaderEpoch != -1 {
 			t.Errorf("got %+v", o)
 		}
+	}
+	// Of a broker with several log directories the partitions may be in any.
+	second := t.TempDir()
+	writeInto(t, filepath.Join(second, "__consumer_offsets-7"), map[string][]byte{"00000000000000000000.log": appendCommits(t, nil, new(storage.Offset), -1, commitRecord(3, "elsewhere", "t", 0, 9, ""))})
+	both, err := GroupOffsets(t.Context(), vfs.OS(), []string{root, second}, func(*storage.CorruptError) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(both) != len(all)+1 || !slices.ContainsFunc(both, func(o GroupOffset) bool { return o.Group == "elsewhere" }) {
+		t.Errorf("two directories: got %v", both)
 	}
 	if got, damage := groupsOf(t, t.TempDir()); len(got) != 0 || damage != 0 {
 		t.Errorf("an empty directory: got %v", got)

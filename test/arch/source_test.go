@@ -83,6 +83,9 @@ func TestErrnosThatTheKernelRemembers(t *testing.T) {
 	for _, file := range productFiles(t) {
 		fset, tree := parse(t, file)
 		ast.Inspect(tree, func(n ast.Node) bool {
+			if f, ok := n.(*ast.FuncDecl); ok && file == "fs/raw_refuse.go" && f.Name.Name == "Statx" {
+				return false // to be asked with GETATTR instead, for the life of the mount, is what it wants
+			}
 			if s, ok := n.(*ast.SelectorExpr); ok {
 				if f, bad := forbidden[s.Sel.Name]; bad && strings.HasPrefix(file, f.below) {
 					t.Errorf("%s uses %s: %s", where(fset, s, file), s.Sel.Name, f.why)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Holder is somebody because of whom a mount is busy.
@@ -26,7 +27,8 @@ func (h Holder) String() string {
 }
 
 // holders lists who keeps mountpoint busy, as far as /proc shows it to us: everybody to root, our own processes else. It reads links and never looks at
-// what they point to: the daemon of the mount may be the one who asks, or dead.
+// what they point to: the daemon of the mount may be the one who asks, or dead. A process that hangs may make whoever looks at it hang too, so looking ends
+// after probeTime with what was found by then.
 func holders(mountpoint string) []Holder {
 	var found []Holder
 	if infos, err := readMountInfo(); err == nil {
@@ -36,20 +38,48 @@ func holders(mountpoint string) []Holder {
 			}
 		}
 	}
+	seen, stop := make(chan Holder), make(chan struct{})
+	defer close(stop)
+	go func() {
+		defer close(seen)
+		eachHolder(mountpoint, func(h Holder) bool {
+			select {
+			case seen <- h:
+				return true
+			case <-stop:
+				return false
+			}
+		})
+	}()
+	late := time.After(probeTime)
+	for {
+		select {
+		case h, more := <-seen:
+			if !more {
+				return found
+			}
+			found = append(found, h)
+		case <-late:
+			return found
+		}
+	}
+}
+
+// eachHolder calls fn with every process but ours that keeps mountpoint busy, until that returns false.
+func eachHolder(mountpoint string, fn func(Holder) bool) {
 	procs, err := os.ReadDir("/proc")
 	if err != nil {
-		return found
+		return
 	}
 	for _, p := range procs {
 		pid, err := strconv.Atoi(p.Name())
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		if h, ok := holderAt(mountpoint, pid); ok {
-			found = append(found, h)
+		if h, ok := holderAt(mountpoint, pid); ok && !fn(h) {
+			return
 		}
 	}
-	return found
 }
 
 // holderAt looks at one process and returns the first reason found.

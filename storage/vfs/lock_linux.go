@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -89,6 +90,21 @@ func lockHolder(f *os.File, name string) int {
 	}
 	// A lock line of fdinfo ends in "device:inode start end".
 	inode := fmt.Sprintf(":%d ", infoOf(fi).Ino)
+	found := make(chan int, 1)
+	go func() { found <- ofdHolder(filepath.Base(name), inode) }()
+	select {
+	case pid := <-found:
+		return pid
+	case <-time.After(holderTime): // a process that hangs may make whoever looks at it hang too
+		return 0
+	}
+}
+
+// holderTime is how long the search for the holder of a lock may take.
+const holderTime = 3 * time.Second
+
+// ofdHolder finds the process that has an open-file-description lock on a file of that base name and inode, or 0.
+func ofdHolder(base, inode string) int {
 	procs, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0
@@ -98,7 +114,7 @@ func lockHolder(f *os.File, name string) int {
 		if err != nil {
 			continue
 		}
-		if holds(filepath.Join("/proc", p.Name()), filepath.Base(name), inode) {
+		if holds(filepath.Join("/proc", p.Name()), base, inode) {
 			return pid
 		}
 	}

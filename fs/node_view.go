@@ -162,16 +162,16 @@ func (n *viewNode) size(ctx context.Context, s storage.Snapshot) (int64, error) 
 	return size, nil
 }
 
+// countAtOnce is how many bytes of records are read for the size of a file that nobody has open. The kernel asks for it at every open(2) as well.
+const countAtOnce = 16 << 20
+
 // worthCounting reports whether the size is exact for whoever asks although the log has to be read for it.
 func (n *viewNode) worthCounting(s storage.Snapshot) bool {
 	if n.view.format.Measure().Linear() {
 		return false
 	}
-	if n.t.engine.Info().Own {
-		return true
-	}
-	_, exact := s.ExtentNow(format.Lines.Measure(), n.view.latest().offset, n.view.end(s))
-	return exact
+	bytes, exact := s.ExtentNow(format.Lines.Measure(), n.view.latest().offset, n.view.end(s))
+	return bytes <= countAtOnce && (exact || n.t.engine.Info().Own)
 }
 
 func isWriter(f *file) bool {

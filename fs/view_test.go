@@ -327,6 +327,33 @@ func TestLookupDoesNotCount(t *testing.T) {
 	}
 }
 
+// TestLargeViewIsNotCounted: nobody who opens a large log as JSON waits for its size, and who has it open is told.
+func TestLargeViewIsNotCounted(t *testing.T) {
+	k := newKernel(t, nil)
+	k.tree.engine = ownEngine{k.engine}
+	k.mustMkdir("orders")
+	for range 17 {
+		k.append(orders, storage.Record{Value: make([]byte, 1<<20-100)})
+	}
+	release := k.engine.Hold("count")
+	id := k.mustLookup("orders/0/tail.json").NodeId
+	if a, errno := k.statPath(id); errno != 0 || a.Size != 0 {
+		t.Errorf("a bare stat: %d bytes, %v", a.Size, errno)
+	}
+	d, errno := k.openID(id, syscall.O_RDONLY)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	defer d.close()
+	if b, errno := d.pread(10, 0); errno != 0 || string(b) != `{"offset":` {
+		t.Errorf("read: %q, %v", b, errno)
+	}
+	release()
+	if a := d.mustStat(); a.Size < countAtOnce {
+		t.Errorf("size %d for its reader, want all of it", a.Size)
+	}
+}
+
 func TestDamagedBatch(t *testing.T) {
 	k := newKernel(t, nil)
 	k.mustMkdir("orders")

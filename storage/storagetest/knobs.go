@@ -74,6 +74,7 @@ func (k *knobs) now() time.Time {
 
 // Fail makes the next call of op return err without doing anything. Ops are "topics", "create" (topics and partitions), "delete", "partition",
 // "snapshot", "append" (records and batches), "check" (CheckAppend), "sync", "start" (SetStart), "find" (Next, FindTime and FindLast), "extent",
+// "count" (the part of Extent that has to read the records: JSON),
 // "locate" and "next" (of a cursor, records and batches).
 func (m *Memory) Fail(op string, err error) {
 	m.knobs.mu.Lock()
@@ -81,7 +82,8 @@ func (m *Memory) Fail(op string, err error) {
 	m.knobs.fail[op] = err
 }
 
-// Hold makes every call of op wait until release is called or its context is cancelled. While "extent" is held, ExtentNow is not exact.
+// Hold makes every call of op wait until release is called or its context is cancelled. While "extent" is held, ExtentNow is not
+// exact; while "count" is, that of JSON is not.
 func (m *Memory) Hold(op string) (release func()) {
 	m.knobs.mu.Lock()
 	defer m.knobs.mu.Unlock()

@@ -147,6 +147,11 @@ func (s *memSnapshot) Extent(ctx context.Context, m *storage.Measure, from, to s
 	if err := s.p.m.enter(ctx, "extent"); err != nil {
 		return 0, err
 	}
+	if !m.Linear() {
+		if err := s.p.m.enter(ctx, "count"); err != nil {
+			return 0, err
+		}
+	}
 	if err := s.checkGone(from); err != nil {
 		return 0, err
 	}
@@ -155,7 +160,7 @@ func (s *memSnapshot) Extent(ctx context.Context, m *storage.Measure, from, to s
 
 // ExtentNow implements storage.Snapshot.
 func (s *memSnapshot) ExtentNow(m *storage.Measure, from, to storage.Offset) (n int64, exact bool) {
-	if s.p.m.knobs.held("extent") {
+	if s.p.m.knobs.held("extent") || !m.Linear() && s.p.m.knobs.held("count") {
 		return 0, false
 	}
 	return s.extent(m, from, to), true

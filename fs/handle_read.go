@@ -75,6 +75,9 @@ func (h *readHandle) readOrLend(ctx context.Context, dest []byte, pos int64, may
 		return len(b.b), b, nil
 	}
 	n := h.takeLeft(dest)
+	if n > 0 {
+		ctx = context.WithoutCancel(ctx) // see fill
+	}
 	more, err := h.fill(ctx, s, dest[n:], pos+int64(n))
 	n += more
 	h.pos += int64(n)
@@ -182,7 +185,7 @@ func (h *readHandle) forget() {
 }
 
 // fill puts records into dest, whose first byte is byte pos, until it is full or the view ends, or what is left of it in a log that was cut. left is empty when
-// it is called, or dest is.
+// it is called, or dest is. Once there is a byte no signal cuts it short: reads of a regular file on a disk come back whole.
 func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte, pos int64) (int, error) {
 	v := h.n.view
 	end := min(v.end(s), h.cut)
@@ -202,6 +205,9 @@ func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte, 
 			h.cur.Close()
 			h.cur, h.next = nil, at
 			return n, err
+		}
+		if n == 0 {
+			ctx = context.WithoutCancel(ctx)
 		}
 		n += took
 	}

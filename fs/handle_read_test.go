@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/logmount/logmount/fs/format"
 	"github.com/logmount/logmount/storage"
@@ -56,6 +57,41 @@ func TestReadAhead(t *testing.T) {
 		t.Errorf("what came at the end: %d bytes, %v", len(got), errno)
 	}
 	d.close()
+}
+
+// TestSignalInAReadThatHasBegun: a read that has bytes already goes on to its end, or half of a file's readers would lose their place.
+func TestSignalInAReadThatHasBegun(t *testing.T) {
+	synctest.Test(t, signalInARead)
+}
+
+func signalInARead(t *testing.T) {
+	k := newKernel(t, nil)
+	k.mustMkdir("orders")
+	k.write("orders/0/tail", "one\n")
+	k.write("orders/0/tail", "two\n")
+	d := k.mustOpen("orders/0/tail", syscall.O_RDONLY)
+	defer d.close()
+	if b, errno := d.pread(2, 0); errno != 0 || string(b) != "on" {
+		t.Fatalf("%q, %v", b, errno)
+	}
+	release := k.engine.Hold("next")
+	signal := make(chan struct{})
+	type result struct {
+		b     []byte
+		errno syscall.Errno
+	}
+	done := make(chan result)
+	go func() {
+		b, errno := d.preadCancel(signal, 100, 2)
+		done <- result{b, errno}
+	}()
+	synctest.Wait()
+	close(signal)
+	synctest.Wait()
+	release()
+	if r := <-done; r.errno != 0 || string(r.b) != "e\ntwo\n" {
+		t.Errorf("got %q, %v, want the rest", r.b, r.errno)
+	}
 }
 
 func TestReadAheadOfDamage(t *testing.T) {

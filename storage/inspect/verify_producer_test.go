@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -241,5 +242,24 @@ func TestVerifyAdopt(t *testing.T) {
 	}
 	if found, _ := verify(t, m, VerifyOptions{Adopt: true}); len(found) != 1 || found[0].What != FileOwner {
 		t.Errorf("owner: %+v", found)
+	}
+}
+
+// TestVerifyForgottenProducers: of producers whose batches all lie below the log's start a broker keeps nothing, so no snapshot is missing.
+func TestVerifyForgottenProducers(t *testing.T) {
+	tr := brokerTree(t, "codec-none-0")
+	for name := range tr {
+		if strings.HasSuffix(name, ".snapshot") {
+			delete(tr, name)
+		}
+	}
+	found, _ := verify(t, tr.disk(t), VerifyOptions{})
+	if got, want := kinds(found), []string{"notice snapshot-missing codec-none-0"}; !slices.Equal(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	all := batchesOf(t, tr["codec-none-0/00000000000000000000.log"])
+	tr[state.LogStartFile] = fmt.Appendf(nil, "0\n1\ncodec-none 0 %d\n", all[len(all)-1].Header.NextOffset())
+	if found, _ := verify(t, tr.disk(t), VerifyOptions{}); len(found) != 0 {
+		t.Errorf("with all below the start: %q", kinds(found))
 	}
 }

@@ -80,6 +80,16 @@ func (c *collector) snapshotEntry(s *snapFile, e *state.ProducerEntry, at map[in
 	return ""
 }
 
+// producersLeft reports whether a broker knows of producers: it forgets those of whom the log has nothing above its start.
+func (c *collector) producersLeft() bool {
+	for _, e := range c.state {
+		if c.p.start <= 0 || e.Open() || e.LastOffset >= c.p.start {
+			return true
+		}
+	}
+	return false
+}
+
 // snapshotsAhead tells of snapshots that lie behind the end, and of a log with producers that has none.
 func (c *collector) snapshotsAhead() {
 	some := false
@@ -90,7 +100,7 @@ func (c *collector) snapshotsAhead() {
 		}
 		some = some || s.ok
 	}
-	if some || !c.p.clean || c.off || len(c.state) == 0 {
+	if some || !c.p.clean || c.off || !c.producersLeft() {
 		return
 	}
 	_, open := oldestOpen(c.state)

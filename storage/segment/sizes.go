@@ -146,7 +146,11 @@ func (v *View) saveSizes(t *Table, edges *sizeEdges) {
 		v.env.Log.Warn("size index not kept", "path", path, "err", err)
 		return
 	}
-	if err := vfs.WriteFile(v.env.FS, path, b, 0o600, owner); err != nil {
+	err = vfs.WriteFile(v.env.FS, path, b, 0o600, owner)
+	if errors.Is(err, fs.ErrNotExist) && !v.own {
+		return // another mount of the directory has kept the same file at the same time, or the cache was tidied up
+	}
+	if err != nil {
 		v.env.Log.Warn("size index not kept", "path", path, "err", err)
 		return
 	}

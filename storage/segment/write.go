@@ -88,7 +88,7 @@ func (s *Segment) sync(path string) error {
 
 // ForgetFiles lets go of cached descriptors of files that are gone, or others under the same names now.
 func (s *Segment) ForgetFiles() {
-	for _, path := range []string{s.logPath(), s.indexPath(), s.timeIndexPath()} {
+	for _, path := range []string{s.logPath(), s.indexPath(), s.timeIndexPath(), s.sizesPath()} {
 		s.env.Files.Forget(path)
 	}
 }

@@ -190,13 +190,14 @@ func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte, 
 	v := h.n.view
 	end := min(v.end(s), h.cut)
 	defer func() { v.show(h.place()) }()
+	wait, begun := ctx, context.WithoutCancel(ctx)
 	n := 0
 	for n < len(dest) {
 		at := h.cur.Offset()
 		if at >= end {
 			return n, h.ended(s, pos+int64(n))
 		}
-		took, err := h.take(ctx, dest[n:], end)
+		took, err := h.take(wait, dest[n:], end)
 		switch {
 		case errors.Is(err, io.EOF):
 			return n, h.ended(s, pos+int64(n))
@@ -206,10 +207,8 @@ func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte, 
 			h.cur, h.next = nil, at
 			return n, err
 		}
-		if n == 0 {
-			ctx = context.WithoutCancel(ctx)
-		}
 		n += took
+		wait = begun
 	}
 	return n, nil
 }

@@ -17,23 +17,23 @@ const module = "github.com/logmount/logmount"
 // none of either; the standard library is free for all but where pure says otherwise.
 var arrows = map[string][]string{
 	"cmd/logmount":        {"fs", "storage", "storage/composite", "storage/inspect", "storage/local", "storage/repair", "storage/vfs", "github.com/schollz/progressbar/v3", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix"},
-	"fs":                  {"storage", "fs/format", "github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse", "golang.org/x/sys/unix"},
+	"fs":                  {"storage", "fs/format", "github.com/hanwen/go-fuse/v2/fuse", "golang.org/x/sys/unix"},
 	"fs/format":           {"storage"},
 	"storage":             {},
 	"storage/vfs":         {"storage", "golang.org/x/sys/unix"},
-	"storage/vfs/memfs":   {"storage", "storage/vfs"},
-	"storage/vfs/faultfs": {"storage", "storage/vfs"},
+	"storage/vfs/memfs":   {"storage/vfs"},
+	"storage/vfs/faultfs": {"storage/vfs"},
 	"storage/record":      {"storage", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/v4/..."},
 	"storage/index":       {"storage"},
 	"storage/state":       {"storage", "storage/vfs", "github.com/google/uuid"},
 	"storage/kraft":       {"storage", "storage/record"},
 	"storage/segment":     {"storage", "storage/vfs", "storage/record", "storage/index", "storage/state"},
 	"storage/partition":   {"storage", "storage/vfs", "storage/record", "storage/index", "storage/state", "storage/segment"},
-	"storage/local":       {"storage", "storage/vfs", "storage/record", "storage/state", "storage/kraft", "storage/partition", "github.com/google/uuid", "golang.org/x/sys/unix"},
+	"storage/local":       {"storage", "storage/vfs", "storage/record", "storage/state", "storage/kraft", "storage/partition"},
 	"storage/inspect":     {"storage", "storage/vfs", "storage/record", "storage/index", "storage/state"},
 	"storage/repair":      {"storage", "storage/vfs", "storage/record", "storage/index", "storage/state", "storage/inspect"},
 	"storage/composite":   {"storage"},
-	"storage/storagetest": {"storage", "storage/record", "storage/vfs", "pgregory.net/rapid"},
+	"storage/storagetest": {"storage", "storage/record", "pgregory.net/rapid"},
 }
 
 // pure packages do no input or output of their own: bytes in, bytes out.
@@ -89,6 +89,10 @@ func product(rel string) bool {
 }
 
 func TestImportsFollowTheArrows(t *testing.T) {
+	unused := map[string][]string{}
+	for rel, list := range arrows {
+		unused[rel] = slices.Clone(list)
+	}
 	for _, p := range packages(t) {
 		rel := strings.TrimPrefix(p.ImportPath, module+"/")
 		if !product(rel) || len(p.GoFiles) == 0 {
@@ -110,6 +114,12 @@ func TestImportsFollowTheArrows(t *testing.T) {
 			if !matches(allowed, inner) {
 				t.Errorf("%s imports %s; it may import %v", rel, inner, allowed)
 			}
+			unused[rel] = slices.DeleteFunc(unused[rel], func(a string) bool { return matches([]string{a}, inner) })
+		}
+	}
+	for rel, list := range unused {
+		if len(list) > 0 {
+			t.Errorf("%s may import %v, and does not: take them out of the arrows", rel, list)
 		}
 	}
 }

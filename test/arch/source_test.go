@@ -127,6 +127,27 @@ func where(fset *token.FileSet, n ast.Node, f string) string {
 	return fmt.Sprintf("%s:%d", f, fset.Position(n.Pos()).Line)
 }
 
+// The rules of the linter are about directories that are there: a rule for another forbids nothing.
+func TestLinterKnowsTheDirectories(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(root(t), ".golangci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`\*\*/([a-z/]+)/\*|storage/[a-z/]+`).FindAllStringSubmatch(string(b), -1)
+	if len(named) == 0 {
+		t.Error("no directory is named")
+	}
+	for _, m := range named {
+		dir := m[1]
+		if dir == "" {
+			dir = m[0]
+		}
+		if info, err := os.Stat(filepath.Join(root(t), strings.TrimSuffix(dir, "/"))); err != nil || !info.IsDir() {
+			t.Errorf("%s is no directory", dir)
+		}
+	}
+}
+
 // longest is how many lines a Go file may have; a longer one has a seam somewhere.
 const longest = 600
 

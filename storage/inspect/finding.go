@@ -92,7 +92,7 @@ const (
 	CheckpointForm  What = "checkpoint-syntax" // a checkpoint cannot be read
 	CheckpointAhead What = "checkpoint-ahead"  // a checkpoint says more than the log has
 	NotClean        What = "not-clean"         // the marker of a clean shutdown is not there
-	Locked          What = "locked"            // .lock is there: somebody may be writing
+	Locked          What = "locked"            // somebody has .lock, or may have it, and may be writing
 )
 
 // What can be wrong with the files beside the log.

@@ -33,7 +33,8 @@ type Summary struct {
 	Bytes      int64 `json:"bytes"`   // of log
 	Damage     int   `json:"damage"`
 	Notices    int   `json:"notices"`
-	Clean      bool  `json:"clean"` // the marker of a clean shutdown is there
+	// CleanShutdown says that the marker of a clean shutdown is there, and nothing of damage.
+	CleanShutdown bool `json:"clean_shutdown"`
 }
 
 // Verify checks all that can be told of a log directory without a second copy of it: every batch and record, what lies beside the logs against them, the

@@ -20,8 +20,8 @@ func TestVerifyBrokers(t *testing.T) {
 		notices      []What
 	}{
 		{"clean-4.4.0", "clean", 22268, []What{FileLeftover}},
-		{"live-4.4.0", "live", 22250, []What{FileLeftover, Locked, NotClean}},
-		{"killed-4.4.0", "killed", 3025, []What{Locked, NotClean}},
+		{"live-4.4.0", "live", 22250, []What{FileLeftover, NotClean}},
+		{"killed-4.4.0", "killed", 3025, []What{NotClean}},
 		{"legacy-3.9.1", "legacy/v0", 1200, []What{CheckpointLine, MetadataMissing}},
 		{"legacy-3.9.1", "legacy/v1", 1279, []What{CheckpointLine, MetadataMissing}},
 	} {
@@ -47,10 +47,31 @@ func TestVerifyBrokers(t *testing.T) {
 	}
 }
 
+// A .lock that was left by somebody who was killed says nothing; one that somebody holds does.
+func TestVerifyTellsWhoHoldsTheLock(t *testing.T) {
+	fsys := ownTree().disk(t)
+	lock, err := fsys.Lock("/data/.lock", 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := verify(t, fsys, VerifyOptions{}); len(list) != 1 || list[0].What != Locked || list[0].Severity != Notice {
+		t.Errorf("held: %+v", list)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if err := vfs.WriteFile(fsys, "/data/.lock", nil, 0o644, nil); err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := verify(t, fsys, VerifyOptions{}); len(list) != 0 {
+		t.Errorf("left: %+v", list)
+	}
+}
+
 func TestVerifyOwn(t *testing.T) {
 	own := ownTree()
 	list, sum := verify(t, own.disk(t), VerifyOptions{})
-	if len(list) != 0 || sum.Records != 720 || sum.Segments < 3 || !sum.Clean {
+	if len(list) != 0 || sum.Records != 720 || sum.Segments < 3 || !sum.CleanShutdown {
 		t.Fatalf("%v, %+v", list, sum)
 	}
 	again := writeOwn(own.disk(t), 5)

@@ -32,7 +32,6 @@ type topDir struct {
 	aside   []state.DirName
 	info    vfs.FileInfo
 	clean   bool
-	locked  bool
 	broker  bool // has meta.properties
 	kraft   bool
 	catalog *catalogFile
@@ -82,8 +81,8 @@ func (v *verifier) readTop() error {
 		}
 		t.files[e.Name] = true
 	}
-	t.broker, t.clean, t.locked = t.files[state.MetaPropertiesFile], t.files[state.CleanMarkerFile], t.files[state.LockFile]
-	v.sum.Clean = t.clean
+	t.broker, t.clean = t.files[state.MetaPropertiesFile], t.files[state.CleanMarkerFile]
+	v.sum.CleanShutdown = t.clean
 	if err := state.CheckLogDirectory(v.fsys, v.dir, entries); err != nil {
 		return err
 	}
@@ -209,8 +208,11 @@ func (v *verifier) selected() ([]storage.TopicPartition, error) {
 // checkTop emits what is wrong at the top. With a selection that is what makes the checkpoints unreadable, and no more.
 func (v *verifier) checkTop() {
 	v.emitAll(v.top.bad)
-	if v.top.locked {
-		v.emit(about(state.LockFile, Notice, Locked, "", "somebody may be writing to the directory: what grows meanwhile is not verified"))
+	switch locked, err := v.fsys.Locked(v.path(state.LockFile)); {
+	case err != nil:
+		v.emit(about(state.LockFile, Notice, Locked, "", "somebody may have it locked and be writing to the directory, which cannot be told (%v): what grows meanwhile is not verified", err))
+	case locked:
+		v.emit(about(state.LockFile, Notice, Locked, "", "somebody has it locked and may be writing to the directory: what grows meanwhile is not verified"))
 	}
 	if !v.top.clean && len(v.top.logs) > 0 && (v.top.broker || v.top.ours()) {
 		v.emit(about(state.CleanMarkerFile, Notice, NotClean, "the next start recovers the logs", "the directory is in use or was not closed in order"))

@@ -77,8 +77,8 @@ func (l *osLock) Release() error {
 // lockHolder finds the process that keeps f from being locked, or 0. The kernel names the holder of a POSIX lock (a broker); that of an open file
 // description is found by looking through the descriptors of the processes that we may look at.
 func lockHolder(f *os.File, name string) int {
-	lk := unix.Flock_t{Type: unix.F_WRLCK}
-	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lk); err != nil || lk.Type == unix.F_UNLCK {
+	lk, err := getLock(f)
+	if err != nil || lk.Type == unix.F_UNLCK {
 		return 0
 	}
 	if lk.Pid > 0 {

@@ -95,6 +95,30 @@ func (o osFS) Lock(name string, perm fs.FileMode) (Lock, error) {
 	return nil, fmt.Errorf("lock %s: the file is replaced again and again: %w", name, &LockedError{Path: name})
 }
 
+// Locked implements FS. To ask takes no more than to read the file.
+func (osFS) Locked(name string) (bool, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0) // a pipe of that name must not make it wait
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = f.Close() }() // nothing was written to it
+	lk, err := getLock(f)
+	if err != nil {
+		return false, pathError("lock", name, err)
+	}
+	return lk.Type != unix.F_UNLCK, nil
+}
+
+// getLock returns a lock that keeps the whole file from being locked. Its type is F_UNLCK where there is none.
+func getLock(f *os.File) (unix.Flock_t, error) {
+	lk := unix.Flock_t{Type: unix.F_WRLCK}
+	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lk)
+	return lk, err
+}
+
 func isContention(err error) bool {
 	return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES)
 }

@@ -59,6 +59,9 @@ func TestLockOfAnotherProcess(t *testing.T) {
 			if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
 				t.Fatalf("holder said %q, %v", line, err)
 			}
+			if held, err := vfs.OS().Locked(name); !held || err != nil {
+				t.Errorf("locked %v, %v", held, err)
+			}
 			_, err = vfs.OS().Lock(name, 0o644)
 			var locked *vfs.LockedError
 			if !errors.Is(err, storage.ErrLocked) || !errors.As(err, &locked) {
@@ -69,6 +72,9 @@ func TestLockOfAnotherProcess(t *testing.T) {
 			}
 			must(t, in.Close())
 			must(t, cmd.Wait())
+			if held, err := vfs.OS().Locked(name); held || err != nil {
+				t.Errorf("left: locked %v, %v", held, err)
+			}
 			l, err := vfs.OS().Lock(name, 0o644)
 			must(t, err)
 			must(t, l.Release())

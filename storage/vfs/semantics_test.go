@@ -319,6 +319,9 @@ func TestLock(t *testing.T) {
 			if !l.Ours() {
 				t.Error("just taken: not ours")
 			}
+			if held, err := fsys.Locked(path(".lock")); !held || err != nil {
+				t.Errorf("just taken: locked %v, %v", held, err)
+			}
 			if _, err := fsys.Lock(path(".lock"), 0o644); !errors.Is(err, storage.ErrLocked) {
 				t.Errorf("second: got %v, want %v", err, storage.ErrLocked)
 			}
@@ -329,6 +332,14 @@ func TestLock(t *testing.T) {
 			if ok, err := vfs.Exists(fsys, path(".lock")); ok || err != nil {
 				t.Errorf("released: file is there: %v, %v", ok, err)
 			}
+			if held, err := fsys.Locked(path(".lock")); held || err != nil {
+				t.Errorf("gone: locked %v, %v", held, err)
+			}
+			put(t, fsys, path(".lock"), "")
+			if held, err := fsys.Locked(path(".lock")); held || err != nil {
+				t.Errorf("nobody's: locked %v, %v", held, err)
+			}
+			must(t, fsys.Remove(path(".lock")))
 			must(t, l.Release())
 
 			// Somebody unlinks it, somebody else makes a new one: that must stay.

@@ -36,6 +36,8 @@ type FS interface {
 	// Lock creates name where it is missing and takes an exclusive open-file-description lock on the whole file, without waiting.
 	// It excludes a Java broker's lock, and is ErrLocked where somebody else has one.
 	Lock(name string, perm fs.FileMode) (Lock, error)
+	// Locked reports whether somebody has such a lock on name, and changes nothing. A file that is not there is not locked.
+	Locked(name string) (bool, error)
 	// Usage tells the room on the file system that holds name.
 	Usage(name string) (Usage, error)
 }

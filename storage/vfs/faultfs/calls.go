@@ -95,6 +95,14 @@ func (f *FS) Lock(name string, perm fs.FileMode) (vfs.Lock, error) {
 	return &lock{f: f, in: in, name: name}, nil
 }
 
+// Locked implements vfs.FS.
+func (f *FS) Locked(name string) (bool, error) {
+	if _, err := f.count(OpOpen, name, ""); err != nil {
+		return false, err
+	}
+	return f.inner.Locked(name)
+}
+
 // Usage implements vfs.FS.
 func (f *FS) Usage(name string) (vfs.Usage, error) {
 	if _, err := f.count(OpUsage, name, ""); err != nil {

@@ -31,6 +31,20 @@ func (m *FS) Lock(name string, perm fs.FileMode) (vfs.Lock, error) {
 	return l, nil
 }
 
+// Locked implements vfs.FS.
+func (m *FS) Locked(name string) (bool, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	n, err := m.find(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, pathError("open", name, err)
+	}
+	return m.locks[n] != nil, nil
+}
+
 type lock struct {
 	m    *FS
 	n    *node

@@ -9,7 +9,7 @@ import (
 )
 
 // controlName is the directory about the mount itself.
-const controlName = ".logmount"
+const controlName = storage.ControlName
 
 // rootNode is the top of the tree.
 type rootNode struct {

@@ -22,7 +22,16 @@ func (n *topicNode) attr(ctx context.Context, _ *file, out *fuse.Attr) (time.Dur
 	if err != nil {
 		return 0, err
 	}
-	return n.t.dirAttr(out, info.Created), nil
+	return n.t.dirAttr(out, topicTime(&info)), nil
+}
+
+// topicTime is the time of a topic's directory: one that does not move while the topic is there, as a directory that seems to change while it is read makes
+// tar(1) complain.
+func topicTime(info *storage.TopicInfo) time.Time {
+	if info.Created.IsZero() { // another's
+		return info.Modified
+	}
+	return info.Created
 }
 
 func (n *topicNode) lookup(ctx context.Context, name string) (*found, error) {
@@ -113,7 +122,7 @@ func (n *topicTail) attr(ctx context.Context, _ *file, out *fuse.Attr) (time.Dur
 	if err != nil {
 		return 0, err
 	}
-	n.t.fileAttr(out, 0o222, 0, info.Created)
+	n.t.fileAttr(out, 0o222, 0, topicTime(&info))
 	out.Blksize = writeBlock
 	return 0, nil
 }

@@ -98,6 +98,9 @@ type TopicSpec struct {
 	Config     map[string]string // Kafka's names; only what differs from the defaults
 }
 
+// ControlName is the name of the directory about a mount at the top of its tree. A topic of that name could not be seen there.
+const ControlName = ".logmount"
+
 // TopicInfo describes a topic.
 type TopicInfo struct {
 	Name       string
@@ -107,6 +110,7 @@ type TopicInfo struct {
 	Writable   bool
 	Reason     string // why it is not writable
 	Created    time.Time
+	Modified   time.Time // of a topic that is another's: when a directory of it had last been changed when it was found; else zero
 }
 
 // FileInfo describes one raw file of a partition.

@@ -70,6 +70,9 @@ func merged(a, b storage.TopicInfo) storage.TopicInfo {
 	if a.Created.IsZero() || !b.Created.IsZero() && b.Created.Before(a.Created) {
 		a.Created = b.Created
 	}
+	if b.Modified.After(a.Modified) {
+		a.Modified = b.Modified
+	}
 	if a.Config == nil {
 		a.Config = b.Config
 	}

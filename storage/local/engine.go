@@ -172,6 +172,13 @@ func (e *Engine) knownInfo(name string) (info storage.TopicInfo, idFrom string, 
 	info = t.info
 	info.Config = maps.Clone(info.Config)
 	info.Partitions = slices.Sorted(maps.Keys(t.parts))
+	if !t.own {
+		for _, p := range t.parts {
+			if at := timeOf(p.found); at.After(info.Modified) {
+				info.Modified = at
+			}
+		}
+	}
 	if info.ID == "" && len(info.Partitions) > 0 {
 		idFrom = t.parts[info.Partitions[0]].dir
 	}

@@ -6,8 +6,10 @@ import (
 	"io"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/vfs"
 )
 
 // many is how many timestamps are passed over for one that is looked up.
@@ -91,4 +93,44 @@ func TestForeignReadersGoOn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The time of a topic is the newest of those of its directories, as they were found: it does not move under who reads the tree.
+func TestTimeOfForeignTopic(t *testing.T) {
+	fsys := brokerDir(t, "clean", "codec-none-0", "segments-0")
+	now := time.Unix(1_700_000_000, 0)
+	fsys.SetClock(func() int64 { return now.UnixNano() })
+	create := func(name string) {
+		t.Helper()
+		if err := vfs.WriteFile(fsys, name, nil, 0o644, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create("/data/codec-none-0/x")
+	if err := fsys.Mkdir("/data/codec-none-1", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	create("/data/codec-none-1/x")
+	want := now
+	o := testOptions(fsys)
+	o.ReadOnly = true
+	e := mustOpen(t, o)
+	defer mustClose(t, e)
+	check := func(when string) {
+		t.Helper()
+		if info, err := e.Topic(t.Context(), "codec-none"); err != nil || !info.Modified.Equal(want) || !info.Created.IsZero() {
+			t.Errorf("%s: got %v, %v, want %v", when, info.Modified, err, want)
+		}
+	}
+	check("at first")
+	now = now.Add(time.Hour)
+	create("/data/codec-none-0/y")
+	if err := fsys.Mkdir("/data/other-0", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Topic(t.Context(), "other"); err != nil {
+		t.Errorf("it was not listed anew: %v", err)
+	}
+	check("after another look")
 }

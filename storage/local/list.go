@@ -82,8 +82,8 @@ func (e *Engine) know(l *listing, c *catalog, at time.Time) (dropped []*part) {
 			e.topics[name] = newTopic(name, &t, e.reason)
 		}
 	}
-	for tp, ino := range l.dirs {
-		e.knowPartLocked(tp, ino, c, before)
+	for tp, d := range l.dirs {
+		e.knowPartLocked(tp, d, c, before)
 	}
 	for name, t := range before {
 		for n, p := range t.parts {
@@ -95,8 +95,8 @@ func (e *Engine) know(l *listing, c *catalog, at time.Time) (dropped []*part) {
 	return dropped
 }
 
-func (e *Engine) knowPartLocked(tp storage.TopicPartition, ino uint64, c *catalog, before map[string]*topic) {
-	p := &part{tp: tp, dir: filepath.Join(e.o.Dir, tp.String()), ino: ino, reason: e.reason, config: storage.DefaultTopicConfig()}
+func (e *Engine) knowPartLocked(tp storage.TopicPartition, d foundDir, c *catalog, before map[string]*topic) {
+	p := &part{tp: tp, dir: filepath.Join(e.o.Dir, tp.String()), ino: d.ino, found: d.modified, reason: e.reason, config: storage.DefaultTopicConfig()}
 	if c != nil {
 		ct, named := c.Topics[tp.Topic]
 		p.own = named && tp.Partition < ct.Partitions
@@ -118,7 +118,7 @@ func (e *Engine) knowPartLocked(tp storage.TopicPartition, ino uint64, c *catalo
 		e.topics[tp.Topic] = t
 	}
 	if was := before[tp.Topic]; was != nil {
-		if old := was.parts[tp.Partition]; old != nil && old.ino == ino && old.id == p.id && old.own == p.own {
+		if old := was.parts[tp.Partition]; old != nil && old.ino == d.ino && old.id == p.id && old.own == p.own {
 			p = old
 		}
 		if !t.own && t.info.ID == "" && !was.own {

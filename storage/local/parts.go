@@ -23,6 +23,7 @@ type part struct {
 	tp     storage.TopicPartition
 	dir    string
 	ino    uint64 // of the directory, as it was listed
+	found  int64  // when the directory had last been changed then, in nanoseconds since the Unix epoch; 0 of one made in this run
 	id     string // topic id of one of ours, else empty
 	config storage.TopicConfig
 	own    bool

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,12 +78,7 @@ Exit status: 0 no damage, 1 damage found, 2 a file could not be read.`,
   logmount dump --records --from 42 --to 50 /srv/log/orders-0/00000000000000000000.log
   logmount dump --json /srv/log | jq 'select(.kind == "damage")'
   logmount dump --records --time-from -1h /srv/log/__consumer_offsets-7`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("no file given; the form is: logmount dump FILE|DIR... [--records] [--json]")
-			}
-			return nil
-		},
+		Args: atLeastOne("file", "dump FILE|DIR... [--records] [--json]"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o, err := f.options(c, time.Now())
 			if err != nil {
@@ -112,6 +106,8 @@ Exit status: 0 no damage, 1 damage found, 2 a file could not be read.`,
 	fl.StringVar(&f.pos, "pos", "", "leave out batches that do not reach into these bytes of a log, `A..B` or A.. or ..B")
 	fl.StringVar(&f.kind, "type", "", "what is in the files, whatever their names: "+strings.Join(inspect.FileKinds(), ", "))
 	fl.StringVar(&f.decode, "decode", "", "how to decode keys and values, whatever the directory: "+strings.Join(inspect.Decoders(), ", "))
+	completeFlag(c, "type", oneOf(inspect.FileKinds()...))
+	completeFlag(c, "decode", oneOf(inspect.Decoders()...))
 	return c
 }
 
@@ -134,9 +130,12 @@ func (f *dumpFlags) options(c *cobra.Command, now time.Time) (inspect.DumpOption
 		}
 		n, err := storage.ParseOffset(x.value)
 		if err != nil {
-			return o, fmt.Errorf("--%s: %w", x.flag, err)
+			return o, fmt.Errorf("--%s %q is not an offset: a decimal number", x.flag, x.value)
 		}
 		*x.to = n
+	}
+	if o.To < o.From {
+		return o, fmt.Errorf("--from %d --to %d: the range ends before it begins", o.From, o.To)
 	}
 	for _, x := range []struct {
 		flag, value string
@@ -150,6 +149,9 @@ func (f *dumpFlags) options(c *cobra.Command, now time.Time) (inspect.DumpOption
 			return o, err
 		}
 		*x.to = ms
+	}
+	if o.TimeTo < o.TimeFrom {
+		return o, fmt.Errorf("--time-from %s --time-to %s: the range ends before it begins", f.timeFrom, f.until)
 	}
 	if !c.Flags().Changed("pos") {
 		return o, nil
@@ -175,6 +177,9 @@ func parsePositions(s string, o *inspect.DumpOptions) error {
 			return fmt.Errorf("--pos %q is not a range of bytes A..B", s)
 		}
 		*x.to = storage.Pos(n)
+	}
+	if o.PosTo < o.PosFrom {
+		return fmt.Errorf("--pos %q ends before it begins", s)
 	}
 	return nil
 }

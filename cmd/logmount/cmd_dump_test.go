@@ -84,11 +84,14 @@ func TestDumpArguments(t *testing.T) {
 		want string
 	}{
 		{"nothing", nil, "no file given"},
-		{"an offset", []string{"--from", "-1", dir}, "--from: "},
+		{"an offset", []string{"--from", "-1", dir}, `--from "-1" is not an offset`},
 		{"a time", []string{"--time-to", "soon", dir}, "is not a time"},
 		{"a range", []string{"--pos", "5", dir}, "is not a range of bytes"},
 		{"a range of words", []string{"--pos", "a..b", dir}, "is not a range of bytes"},
 		{"no range", []string{"--pos", "..", dir}, "is not a range of bytes"},
+		{"a backward range", []string{"--pos", "9..5", dir}, "ends before it begins"},
+		{"offsets backward", []string{"--from", "6", "--to", "5", dir}, "--from 6 --to 5: the range ends before it begins"},
+		{"times backward", []string{"--time-from", "now", "--time-to", "-1h", dir}, "--time-from now --time-to -1h: the range ends before it begins"},
 		{"a type", []string{"--type", "tape", dir}, `--type "tape": it can be log, index`},
 		{"a decoder", []string{"--decode", "all", dir}, `--decode "all": it can be offsets, transactions`},
 		{"an empty directory", []string{dir}, "no file in it has a name"},

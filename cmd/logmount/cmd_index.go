@@ -36,8 +36,10 @@ that brokers since 3.9.1 and 4.0.1 follow, and else Kafka's default. An interval
 found out and is not the default is named in the output.
 
 With --check, a file that is missing or other than a rebuild would make it is a difference.
-Older brokers, and restarts in the middle of a segment, leave indexes that differ and serve
-as well: logmount verify says whether an index misleads.
+A broker's directory that is in order may have some, and the exit status is then 1: older
+brokers made indexes by another rule; a restart in the middle of a segment leaves a .timeindex
+with other entries; the .txnindex of a compacted segment keeps entries of transactions whose
+records are gone. Such files serve as well: logmount verify says whether an index misleads.
 
 With --json each segment is one JSON object on a line, with the fields data (the log directory),
 log (below it), base, batches, interval and found (whether it was found out), differ (the files),
@@ -48,12 +50,8 @@ could not be done.`,
 		Example: `  logmount index /srv/log
   logmount index --check /var/lib/kafka/data
   logmount index --index-interval-bytes 200 /rescue/orders-0`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("no directory given; the form is: logmount index DATA|PARTITION-DIR... [--check]")
-			}
-			return nil
-		},
+		Args:              atLeastOne("directory", "index DATA|PARTITION-DIR... [--check]"),
+		ValidArgsFunction: directories,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -70,8 +68,7 @@ could not be done.`,
 	c.Flags().BoolVar(&opt.Check, "check", false, "compare, and write nothing")
 	c.Flags().BoolVar(&opt.Sizes, "sizes", false, "size indexes alone, which only logs of ours have")
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object per segment")
-	c.Flags().Int64Var(&opt.Interval, "index-interval-bytes", 0, "index.interval.bytes, instead of the topic's or what is found out")
-	c.Flags().Int64Var(&opt.MaxIndex, "segment-index-bytes", 0, "segment.index.bytes, instead of the topic's or 10485760")
+	indexSettingVars(c.Flags(), &opt.Interval, &opt.MaxIndex, "index.interval.bytes, instead of the topic's or what is found out", "segment.index.bytes, instead of the topic's or 10485760")
 	return c
 }
 
@@ -82,7 +79,7 @@ func runIndex(ctx context.Context, arg string, opt repair.IndexOptions, out *ind
 	}
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("%s is not there", arg)
+		return fmt.Errorf("%s is not there; give a log directory, or the directory of a partition", arg)
 	case err == nil && !info.IsDir():
 		return fmt.Errorf("%s is a file; index takes a log directory, or the directory of a partition: logmount index %s", arg, filepath.Dir(arg))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,13 @@ type mountFlags struct {
 	statusFD   int
 }
 
+// complete has the flags completed that register has added to c's.
+func (f *mountFlags) complete(c *cobra.Command) {
+	completeFlag(c, "options", mountOption)
+	completeFlag(c, "log-level", oneOf("debug", "info", "warn", "error"))
+	completeFlag(c, "metadata-dir", directories)
+}
+
 func (f *mountFlags) register(s *pflag.FlagSet) {
 	s.BoolVarP(&f.foreground, "foreground", "f", false, "stay in the foreground (systemd, debugging)")
 	s.StringArrayVarP(&f.options, "options", "o", nil, "mount options, as for mount(8): "+knownOptions)
@@ -36,7 +44,7 @@ func (f *mountFlags) register(s *pflag.FlagSet) {
 	s.StringVar(&f.metadata, "metadata-dir", "", "with --read-write: where the cluster's __cluster_metadata-0 is, if not in DATA")
 	s.StringVar(&f.logFile, "log-file", "", "append the daemon's log to this file")
 	s.StringVar(&f.logLevel, "log-level", "info", "log from this level on: debug, info, warn or error")
-	s.IntVar(&f.statusFD, "status-fd", 0, "descriptor on which the daemon tells its parent how the mount went")
+	numberVar(s, &f.statusFD, "status-fd", 1, math.MaxInt32, "descriptor on which the daemon tells its parent how the mount went")
 	_ = s.MarkHidden("status-fd")
 }
 
@@ -48,6 +56,8 @@ func newMountCmd() *cobra.Command {
 		RunE:  func(c *cobra.Command, args []string) error { return runMount(c, args, &o) },
 	}
 	o.register(c.Flags())
+	o.complete(c)
+	c.ValidArgsFunction = directories
 	return c
 }
 

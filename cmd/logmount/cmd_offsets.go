@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,12 +35,29 @@ func newOffsetsCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "offsets DATA [TOPIC [PARTITION]]",
 		Short: "Print where logs start and end, which offset belongs to a time, how far consumer groups are",
+		Long: `Print where logs start and end: the offset of the first record, and the one that the next
+record gets. With --time also the offset of the first record that is of that time or later.
+With --groups, instead, the offsets that consumer groups committed, as __consumer_offsets has
+them, and how many are left to the end. DATA may be a list with commas, like a broker's
+log.dirs. It reads only, and may be used while a broker or a mount is at work in DATA.
+
+--json prints an array with an object for each partition, of the fields topic, partition,
+start and end; with --time also time (milliseconds) and offset, which is null where no record
+is of that time or later. With --groups the fields are group, topic, partition, offset (the
+next record that the group wants), leader_epoch (-1 where it is not known), metadata,
+committed (when, in milliseconds), and, where the log is in DATA, end and lag.
+
+Exit status: 0 fine, 1 damage kept a log from being read, 2 it could not be done.`,
 		Example: `  logmount offsets /srv/log
   logmount offsets /srv/log orders 0 --time -1h
   logmount offsets /srv/log orders --time 2026-08-30T12:00Z --json
   logmount offsets /srv/log --groups`,
-		Args: between(1, 3, "offsets DATA [TOPIC [PARTITION]] [--time T | --groups] [--json]"),
+		Args:              between(1, 3, "offsets DATA [TOPIC [PARTITION]] [--time T | --groups] [--json]"),
+		ValidArgsFunction: topicsOf(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if groups && c.Flags().Changed("time") {
+				return errors.New("--groups and --time exclude each other: a group has one offset, the one that it committed last")
+			}
 			if groups {
 				return printGroups(c, args[0], args[1:], asJSON)
 			}
@@ -62,6 +80,9 @@ func newOffsetsCmd() *cobra.Command {
 					}
 					list = append(list, o)
 				}
+				if len(list) == 0 && failed != nil {
+					return damageOr(failed) // a heading without a line says nothing
+				}
 				if err := printOffsets(c, list, ms != nil, asJSON); err != nil {
 					return err
 				}
@@ -72,7 +93,6 @@ func newOffsetsCmd() *cobra.Command {
 	c.Flags().StringVar(&at, "time", "", "also print the first offset whose timestamp is at least this, - where there is none; spelt as under time/")
 	c.Flags().BoolVar(&groups, "groups", false, "print the offsets that consumer groups committed, read from __consumer_offsets, and how many are left to the end")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.MarkFlagsMutuallyExclusive("time", "groups")
 	return c
 }
 
@@ -124,6 +144,9 @@ func selectPartitions(ctx context.Context, e storage.Engine, args []string) ([]s
 		n, err := parsePartition(args[1])
 		if err != nil {
 			return nil, err
+		}
+		if !slices.Contains(infos[0].Partitions, n) {
+			return nil, fmt.Errorf("partition %s-%d: %w", args[0], n, storage.ErrPartitionNotFound)
 		}
 		return []storage.TopicPartition{{Topic: args[0], Partition: n}}, nil
 	}

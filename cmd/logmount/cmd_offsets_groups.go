@@ -28,7 +28,7 @@ type groupJSON struct {
 // printGroups prints the offsets that consumer groups committed, as __consumer_offsets has them, and how far behind the end of the logs they are. args is
 // what follows DATA: a topic, or a partition of it, or nothing for all.
 func printGroups(c *cobra.Command, arg string, args []string, asJSON bool) error {
-	dirs, err := dataPaths(arg)
+	dirs, err := dirsThere(arg)
 	if err != nil {
 		return err
 	}
@@ -67,6 +67,9 @@ func printGroups(c *cobra.Command, arg string, args []string, asJSON bool) error
 			if _, err := selectPartitions(c.Context(), e, args); err != nil {
 				return err
 			}
+		}
+		if len(list) == 0 && failed != nil {
+			return damageOr(failed)
 		}
 		if err := writeGroups(c, list, asJSON); err != nil {
 			return err

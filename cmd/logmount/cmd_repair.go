@@ -26,7 +26,9 @@ func newRepairCmd() *cobra.Command {
 		Short: "Put a damaged log directory right",
 		Long: `Put a damaged log directory right, so that every record that can still be read is read at its
 offset, and neither a mount nor a broker stumbles over the rest. Without --apply it says what
-it would do and changes nothing. DATA must not be mounted and no broker may run on it.
+it would do and changes nothing, and may be used while DATA is mounted or a broker runs on it;
+of what they are writing meanwhile it may then say what is no longer so. With --apply DATA must
+not be mounted and no broker may run on it.
 
 It takes damaged bytes out of logs, renames logs that lie under a wrong base offset, sets
 aside logs that are there twice and snapshots that cannot be read, rebuilds indexes, and
@@ -51,21 +53,19 @@ leaves it away: the next start then recovers, which takes longer and does no har
 
 With --json each action is one JSON object on a line, with the fields data (the directory), action,
 path (below it), offset, why, and where it has them to, cuts and what; the last line of a
-directory holds the summary.
+directory has the fields data, applied and summary, an object with the fields rounds (how often
+it was verified), actions (how many), left (findings of damage that nothing is done about) and
+marker (why the marker of a clean shutdown is not put back; not there where it is).
 
 Exit status: 0 all is well, 1 there is something to do, or something is left, 2 it could not
 be done. DATA may be a list with commas, like a broker's log.dirs.`,
 		Example: `  logmount repair /srv/log
   logmount repair /srv/log orders payments-3 --apply
   logmount repair /srv/log --json | jq -r 'select(.action=="cut") | .path'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("no log directory given; the form is: logmount repair DATA [TOPIC[-PARTITION]...] [--apply]")
-			}
-			return nil
-		},
+		Args:              atLeastOne("log directory", "repair DATA [TOPIC[-PARTITION]...] [--apply]"),
+		ValidArgsFunction: topicsOf(-1),
 		RunE: func(c *cobra.Command, args []string) error {
-			dirs, err := dataPaths(args[0])
+			dirs, err := dirsThere(args[0])
 			if err != nil {
 				return err
 			}
@@ -75,9 +75,9 @@ be done. DATA may be a list with commas, like a broker's log.dirs.`,
 	}
 	c.Flags().BoolVar(&apply, "apply", false, "do it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object per action, and one with the summary at the end")
-	c.Flags().Int64Var(&opt.Interval, "index-interval-bytes", 0, "index.interval.bytes of topics that are not ours (default what their indexes were made with)")
-	c.Flags().Int64Var(&opt.MaxIndex, "segment-index-bytes", 0, "segment.index.bytes of topics that are not ours (default 10485760)")
-	c.Flags().IntVar(&opt.Jobs, "jobs", 0, "segments that are verified at once (default the number of processors)")
+	indexSettingVars(c.Flags(), &opt.Interval, &opt.MaxIndex,
+		"index.interval.bytes of topics that are not ours (default what their indexes were made with)", "segment.index.bytes of topics that are not ours (default 10485760)")
+	jobsVar(c.Flags(), &opt.Jobs, "segments that are verified at once")
 	return c
 }
 

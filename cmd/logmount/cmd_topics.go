@@ -68,7 +68,13 @@ func newTopicsListCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list DATA",
 		Short: "List the topics",
-		Args:  exactly(1, "topics list DATA [--json]"),
+		Long: `List the topics of a log directory, also of one that is mounted or that a broker writes.
+
+--json prints an array with an object for each topic, of the fields topic, id, partitions (how
+many), created and config (an object with the settings that were given). Topics of brokers and
+copies have no created, and an id only where their files tell it.`,
+		Args:              exactly(1, "topics list DATA [--json]"),
+		ValidArgsFunction: directories,
 		RunE: func(c *cobra.Command, args []string) error {
 			return openFor(c.Context(), args[0], true, nil, func(e storage.Engine) error {
 				infos, err := e.Topics(c.Context())
@@ -99,7 +105,14 @@ func newTopicsDescribeCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "describe DATA TOPIC...",
 		Short: "Show settings, partitions, offsets and sizes of topics",
-		Args:  between(2, 1<<20, "topics describe DATA TOPIC... [--json]"),
+		Long: `Show settings, partitions, offsets and sizes of topics, also of a log directory that is mounted
+or that a broker writes.
+
+--json prints an array with an object for each topic. It has the fields that topics list prints,
+and partition_list, an array of objects with the fields partition, start, end, modified (the
+last append; not there if nobody knows), files and bytes (of all its files).`,
+		Args:              between(2, 1<<20, "topics describe DATA TOPIC... [--json]"),
+		ValidArgsFunction: topicsOf(-1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return openFor(c.Context(), args[0], true, nil, func(e storage.Engine) error {
 				var list []topicJSON

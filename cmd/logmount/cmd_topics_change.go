@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,28 +15,38 @@ import (
 )
 
 func newTopicsCreateCmd() *cobra.Command {
-	var partitions int32
+	partitions := int32(1)
 	var config []string
 	c := &cobra.Command{
 		Use:   "create DATA TOPIC...",
 		Short: "Create topics in a log directory that is not mounted",
 		Example: `  logmount topics create /srv/log orders --partitions 4
   logmount topics create /srv/log blobs --config max.message.bytes=67108864`,
-		Args: between(2, 1<<20, "topics create DATA TOPIC... [--partitions N] [--config NAME=VALUE]"),
+		Args:              between(2, 1<<20, "topics create DATA TOPIC... [--partitions N] [--config NAME=VALUE]"),
+		ValidArgsFunction: directories,
 		RunE: func(c *cobra.Command, args []string) error {
 			settings, err := parseSettings(config)
 			if err != nil {
 				return err
 			}
-			if partitions < 1 {
-				return fmt.Errorf("--partitions %d: a topic has at least one", partitions)
-			}
 			topics := args[1:]
-			created := func() {}
-			if data, err := dataPath(args[0]); err == nil {
-				created = tellCreated(c.ErrOrStderr(), data)
+			if err := notTwice("topic", topics); err != nil {
+				return err
 			}
-			return openFor(c.Context(), args[0], false, func(mnt string) string { return createOnMount(mnt, topics[0], partitions, len(settings) > 0) }, func(e storage.Engine) error {
+			for _, name := range topics {
+				if err := local.CheckTopicName(name); err != nil {
+					return about("topic", name, err)
+				}
+			}
+			dirs, err := dataPaths(args[0])
+			if err != nil {
+				return err
+			}
+			created := tellCreated(c.ErrOrStderr(), dirs[0])
+			err = openDirs(c.Context(), dirs, false, func(mnt string) string { return createOnMount(mnt, topics[0], partitions, len(settings) > 0) }, func(e storage.Engine) error {
+				if err := noneThere(c.Context(), e, topics); err != nil {
+					return err
+				}
 				for _, name := range topics {
 					if err := e.CreateTopic(c.Context(), storage.TopicSpec{Name: name, Partitions: partitions, Config: settings}); err != nil {
 						return about("topic", name, err)
@@ -42,11 +55,31 @@ func newTopicsCreateCmd() *cobra.Command {
 				created()
 				return nil
 			})
+			if errors.Is(err, os.ErrNotExist) && isThere(dirs[0]) != nil {
+				return fmt.Errorf("%s is not there, and neither is %s; make that first: mkdir -p %s", dirs[0], filepath.Dir(dirs[0]), filepath.Dir(dirs[0]))
+			}
+			return err
 		},
 	}
-	c.Flags().Int32Var(&partitions, "partitions", 1, "number of partitions")
+	numberVar(c.Flags(), &partitions, "partitions", 1, local.MaxPartitions, "number of partitions")
 	c.Flags().StringArrayVar(&config, "config", nil, "a setting, NAME=VALUE with Kafka's names: "+strings.Join(local.SettingNames(), ", ")+"; may be repeated")
 	return c
+}
+
+// noneThere makes sure that topics can be made, as far as that can be told beforehand: it is all of them or none.
+func noneThere(ctx context.Context, e storage.Engine, topics []string) error {
+	if !e.Info().Writable {
+		return nil // the engine has the reason
+	}
+	for _, name := range topics {
+		switch _, err := e.Topic(ctx, name); {
+		case err == nil:
+			return about("topic", name, storage.ErrTopicExists)
+		case !errors.Is(err, storage.ErrTopicNotFound):
+			return err
+		}
+	}
+	return nil
 }
 
 // createOnMount is the file operation that creates a topic.
@@ -79,12 +112,16 @@ func parseSettings(pairs []string) (map[string]string, error) {
 func newTopicsDeleteCmd() *cobra.Command {
 	var force bool
 	c := &cobra.Command{
-		Use:   "delete DATA TOPIC...",
-		Short: "Delete topics of a log directory that is not mounted",
-		Long:  "Delete topics. A topic that still holds records is deleted, with all of them, only with --force.",
-		Args:  between(2, 1<<20, "topics delete DATA TOPIC... [--force]"),
+		Use:               "delete DATA TOPIC...",
+		Short:             "Delete topics of a log directory that is not mounted",
+		Long:              "Delete topics. A topic that still holds records is deleted, with all of them, only with --force.",
+		Args:              between(2, 1<<20, "topics delete DATA TOPIC... [--force]"),
+		ValidArgsFunction: topicsOf(-1),
 		RunE: func(c *cobra.Command, args []string) error {
 			topics := args[1:]
+			if err := notTwice("topic", topics); err != nil {
+				return err
+			}
 			return openFor(c.Context(), args[0], false, func(mnt string) string { return deleteOnMount(mnt, topics[0]) }, func(e storage.Engine) error {
 				for _, name := range topics {
 					if err := e.DeleteTopic(c.Context(), name, force); err != nil {

@@ -18,8 +18,9 @@ func newTopicsImportCmd() *cobra.Command {
 		Short: "Make topics of a copied log directory logmount's own",
 		Long: `Make topics of a log directory that is a copy, a rescue for instance, logmount's own: they can then be written as any topic that logmount made.
 The logs must be whole; where one is damaged nothing changes. A broker's log directory is refused: copy its partitions elsewhere first.`,
-		Example: "  cp -a /var/lib/kafka/orders-* /srv/log/ && logmount topics import /srv/log orders",
-		Args:    between(1, 1<<20, "topics import DATA TOPIC... | topics import DATA --all"),
+		Example:           "  cp -a /var/lib/kafka/orders-* /srv/log/ && logmount topics import /srv/log orders",
+		Args:              between(1, 1<<20, "topics import DATA TOPIC... | topics import DATA --all"),
+		ValidArgsFunction: topicsOf(-1),
 		RunE: func(c *cobra.Command, args []string) error {
 			names := args[1:]
 			switch {
@@ -28,8 +29,14 @@ The logs must be whole; where one is damaged nothing changes. A broker's log dir
 			case !all && len(names) == 0:
 				return errors.New("no topic is named; --all imports all")
 			}
+			if err := notTwice("topic", names); err != nil {
+				return err
+			}
 			data, err := dataPath(args[0])
 			if err != nil {
+				return err
+			}
+			if err := isThere(data); err != nil {
 				return err
 			}
 			o := engineOptions(false, slog.New(slog.DiscardHandler))

@@ -19,7 +19,8 @@ func newUmountCmd() *cobra.Command {
 		Long: `Unmount MNT, and return when its daemon has put everything on stable storage and has let go of
 the log directory. A mount that somebody is using is not unmounted: the error says who. --lazy
 takes it out of the tree all the same; those who have files of it open keep them.`,
-		Args: exactly(1, "umount MNT [--lazy]"),
+		Args:              exactly(1, "umount MNT [--lazy]"),
+		ValidArgsFunction: directories,
 		RunE: func(c *cobra.Command, args []string) error {
 			mnt, err := filepath.Abs(args[0])
 			if err != nil {

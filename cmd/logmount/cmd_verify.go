@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -33,8 +32,11 @@ A finding is damage, or a notice: something that does no harm, or that the next 
 right, such as the torn end of a log that was not closed in order. With --json each finding
 is one JSON object on a line, with the fields data (the directory), path (below it), pos, end
 (the damaged bytes are pos up to end), offset, next (the offset at which the log goes on),
-what, severity, detail and repair; the last line holds the summary. DATA may be a list with
-commas, like a broker's log.dirs.
+what, severity, detail and repair. The last line of a directory has the fields data, complete
+(nothing was left out that could not be read) and summary, an object with the fields
+partitions, segments, batches, records, bytes (of the logs), damage and notices (how many
+findings), and clean_shutdown (the marker of a clean shutdown is there; it says nothing of
+damage). DATA may be a list with commas, like a broker's log.dirs.
 
 It is for a directory that one is not sure of: after a crash, on a disk that had errors, of a
 copy or backup before it is needed, before an upgrade. What it finds, logmount repair puts
@@ -48,14 +50,10 @@ Exit status: 0 nothing but notices, 1 damage, 2 something could not be checked.`
 		Example: `  logmount verify /srv/log
   logmount verify /srv/log orders payments-3 --json | jq -r 'select(.severity=="damage") | .path'
   logmount verify /var/lib/kafka/data orders --adopt`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fmt.Errorf("no log directory given; the form is: logmount verify DATA [TOPIC[-PARTITION]...]")
-			}
-			return nil
-		},
+		Args:              atLeastOne("log directory", "verify DATA [TOPIC[-PARTITION]...]"),
+		ValidArgsFunction: topicsOf(-1),
 		RunE: func(c *cobra.Command, args []string) error {
-			dirs, err := dataPaths(args[0])
+			dirs, err := dirsThere(args[0])
 			if err != nil {
 				return err
 			}
@@ -67,7 +65,7 @@ Exit status: 0 nothing but notices, 1 damage, 2 something could not be checked.`
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object per finding, and one with the summary at the end")
 	c.Flags().BoolVar(&adopt, "adopt", false, "also find what would hurt a broker that is given the logs, before they are moved to another cluster")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print no notices")
-	c.Flags().IntVar(&jobs, "jobs", 0, "segments that are read at once (default the number of processors)")
+	jobsVar(c.Flags(), &jobs, "segments that are read at once")
 	return c
 }
 
@@ -120,30 +118,6 @@ func verifyOne(ctx context.Context, c *cobra.Command, dir string, opt inspect.Ve
 		out.summary(sum, err)
 	}
 	return sum, err
-}
-
-// shareOut says which of the names given are to be looked for in which directory: each in those that have it, or in the first.
-func shareOut(dirs, names []string) [][]string {
-	out := make([][]string, len(dirs))
-	for _, name := range names {
-		found := false
-		for i, dir := range dirs {
-			at, _ := filepath.Glob(filepath.Join(dir, name) + "*") // a name that is no pattern may be none of a topic either
-			if slices.ContainsFunc(at, func(p string) bool { return isOf(filepath.Base(p), name) }) {
-				out[i], found = append(out[i], name), true
-			}
-		}
-		if !found {
-			out[0] = append(out[0], name)
-		}
-	}
-	return out
-}
-
-// isOf reports whether a directory is the partition name, or one of the topic name.
-func isOf(dir, name string) bool {
-	i := strings.LastIndexByte(dir, '-')
-	return dir == name || i > 0 && dir[:i] == name
 }
 
 // verifyOutput prints findings as they come.

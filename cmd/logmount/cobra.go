@@ -16,6 +16,9 @@ func refuseUnknown(root *cobra.Command) {
 		switch c.Name() {
 		case "completion":
 			c.Args, c.RunE = cobra.ArbitraryArgs, completeUnknown
+			for _, shell := range c.Commands() {
+				shell.Args = exactly(0, "completion "+shell.Name())
+			}
 		case "help":
 			c.Run, c.RunE = nil, help
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/logmount/logmount/storage"
@@ -24,6 +26,31 @@ func dataPaths(arg string) ([]string, error) {
 		list = append(list, p)
 	}
 	return list, nil
+}
+
+// dirsThere returns the log directories that DATA names, which must be there.
+func dirsThere(arg string) ([]string, error) {
+	dirs, err := dataPaths(arg)
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
+		switch err := isThere(dir); {
+		case err != nil && len(dirs) > 1:
+			return nil, fmt.Errorf("%s is not there: each of several log directories must be", dir)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return dirs, nil
+}
+
+// isThere makes sure that a log directory is there; whoever opens it says what else is wrong with it.
+func isThere(dir string) error {
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s is not there; give the path of a log directory", dir)
+	}
+	return nil
 }
 
 func listOf(arg string) []string {
@@ -52,6 +79,30 @@ func eachOf(args []string) []string {
 		all = append(all, listOf(arg)...)
 	}
 	return all
+}
+
+// shareOut says which of the names given are to be looked for in which directory: each in those that have it, or in the first.
+func shareOut(dirs, names []string) [][]string {
+	out := make([][]string, len(dirs))
+	for _, name := range names {
+		found := false
+		for i, dir := range dirs {
+			at, _ := filepath.Glob(filepath.Join(dir, name) + "*") // a name that is no pattern may be none of a topic either
+			if slices.ContainsFunc(at, func(p string) bool { return isOf(filepath.Base(p), name) }) {
+				out[i], found = append(out[i], name), true
+			}
+		}
+		if !found {
+			out[0] = append(out[0], name)
+		}
+	}
+	return out
+}
+
+// isOf reports whether a directory is the partition name, or one of the topic name.
+func isOf(dir, name string) bool {
+	i := strings.LastIndexByte(dir, '-')
+	return dir == name || i > 0 && dir[:i] == name
 }
 
 // openEngine opens one log directory, or several as one.

@@ -34,11 +34,16 @@ func engineOptions(readOnly bool, log *slog.Logger) local.Options {
 
 // openFor opens DATA for a verb and hands the engine to do. A verb that writes refuses a directory that somebody has locked; instead says what to do on
 // the mount that holds it.
-func openFor(ctx context.Context, arg string, readOnly bool, instead func(mnt string) string, do func(storage.Engine) error) (err error) {
-	dirs, err := dataPaths(arg)
+func openFor(ctx context.Context, arg string, readOnly bool, instead func(mnt string) string, do func(storage.Engine) error) error {
+	dirs, err := dirsThere(arg)
 	if err != nil {
 		return err
 	}
+	return openDirs(ctx, dirs, readOnly, instead, do)
+}
+
+// openDirs is openFor of directories that may be missing: one that is to be written is made then.
+func openDirs(ctx context.Context, dirs []string, readOnly bool, instead func(mnt string) string, do func(storage.Engine) error) (err error) {
 	data := strings.Join(dirs, ",")
 	e, err := openEngine(ctx, dirs, engineOptions(readOnly, slog.New(slog.DiscardHandler)))
 	if errors.Is(err, storage.ErrLocked) {

@@ -79,8 +79,11 @@ Exit status: 0 fine, 1 damage found, 2 could not do it.`,
 		},
 	}
 	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.Version}}\n")
 	o.register(root.Flags())
+	o.complete(root)
+	root.ValidArgsFunction = directories
 	root.AddCommand(newMountCmd(), newUmountCmd(), newTopicsCmd(), newOffsetsCmd(), newDumpCmd(), newVerifyCmd(), newRepairCmd(), newIndexCmd(), newVersionCmd())
 	return root
 }

@@ -4,9 +4,15 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
+	"github.com/logmount/logmount/storage/inspect"
+	"github.com/logmount/logmount/storage/repair"
+	"github.com/logmount/logmount/storage/vfs"
 	"github.com/logmount/logmount/test/fixture"
 )
 
@@ -47,6 +53,9 @@ func TestMessages(t *testing.T) {
 	if err := os.WriteFile("own/orders-0/00000000000000000000.log.0.quarantine", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.CopyFS("copy/codec-none-0", os.DirFS(filepath.Join(clean, "codec-none-0"))); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name string
 		args []string
@@ -61,13 +70,16 @@ func TestMessages(t *testing.T) {
 		{"a repair of a list of which one is missing", []string{"repair", "own,nosuch"}, []string{"nosuch"}},
 		{"a dump of what was taken out", []string{"dump", "own/orders-0/00000000000000000000.log.0.quarantine"}, []string{"--type log"}},
 		{"a partition as DATA", []string{"topics", "list", "own/orders-0"}, []string{"the directory of one partition", "/own"}},
-		{"topics in a broker's", []string{"topics", "create", clean, "t"}, []string{"a broker's log directory", "--read-write"}},
+		{"topics in a broker's", []string{"topics", "create", clean, "t"}, []string{"a broker's log directory", "its broker alone makes and deletes topics", "a directory of logmount's own"}},
+		{"topics in a copy", []string{"topics", "create", "copy", "t"}, []string{"logmount topics import"}},
+		{"a topic that is there, after one that is not", []string{"topics", "create", "own", "fresh", "orders"}, []string{"orders: topic exists"}},
+		{"a partition that is not there", []string{"offsets", "own", "orders", "1"}, []string{"orders-1: no such partition"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			code, _, said := runIn(t, tt.args...)
-			if code != exitFailed || strings.Count(said, "\n") != 1 {
-				t.Errorf("got %d, %q, want %d and one line", code, said, exitFailed)
+			code, out, said := runIn(t, tt.args...)
+			if code != exitFailed || strings.Count(said, "\n") != 1 || out != "" {
+				t.Errorf("got %d, %q, %q, want %d and one line on stderr alone", code, out, said, exitFailed)
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(said, want) {
@@ -75,6 +87,70 @@ func TestMessages(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTopicsAreMadeAllOrNone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if code, _, said := runIn(t, "topics", "create", "own", "there"); code != exitOK {
+		t.Fatal(said)
+	}
+	runIn(t, "topics", "create", "own", "fresh", "there")
+	runIn(t, "topics", "create", "own", "fresh", "fresh")
+	runIn(t, "topics", "create", "own", "fresh", ".logmount")
+	if _, out, said := runIn(t, "topics", "list", "own"); strings.Count(out, "\n") != 2 || !strings.Contains(out, "there") {
+		t.Errorf("got %q, %q", out, said)
+	}
+}
+
+// A lock that somebody holds is told of; a file that was left by somebody who was killed is not.
+func TestVerifyAsksTheLock(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if code, _, said := runIn(t, "topics", "create", "own", "t"); code != exitOK {
+		t.Fatal(said)
+	}
+	lock, err := vfs.OS().Lock("own/.lock", 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, out, _ := runIn(t, "verify", "own"); !strings.Contains(out, "somebody has it locked") {
+		t.Errorf("held: got %q", out)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("own/.lock", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, _ := runIn(t, "verify", "own", "--json")
+	if code != exitOK || strings.Contains(out, "locked") || !strings.Contains(out, `"clean_shutdown":true`) {
+		t.Errorf("left: got %d, %q", code, out)
+	}
+}
+
+// The help names every field that --json prints.
+func TestHelpNamesTheFields(t *testing.T) {
+	for _, tt := range []struct {
+		args   []string
+		fields []any
+	}{
+		{[]string{"topics", "list"}, []any{topicJSON{}}},
+		{[]string{"topics", "describe"}, []any{partitionJSON{}}},
+		{[]string{"offsets"}, []any{offsetsJSON{}, timedJSON{}, groupJSON{}}},
+		{[]string{"verify"}, []any{inspect.Summary{}, inspect.Finding{}}},
+		{[]string{"index"}, []any{repair.IndexResult{}}},
+		{[]string{"repair"}, []any{repair.Action{}, repair.Result{}}},
+	} {
+		_, help, _ := runIn(t, append(tt.args, "--help")...)
+		words := strings.FieldsFunc(help, func(r rune) bool { return !unicode.IsLetter(r) && r != '_' })
+		for _, v := range tt.fields {
+			for f := range reflect.TypeOf(v).Fields() {
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				if name != "" && name != "-" && name != "partition_list" && !slices.Contains(words, name) {
+					t.Errorf("%s --help does not name %q", strings.Join(tt.args, " "), name)
+				}
+			}
+		}
 	}
 }
 

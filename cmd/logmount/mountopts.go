@@ -32,8 +32,14 @@ const (
 	maxBatchSize = 16 << 20
 )
 
+// mountOptionForms are the options with their values, where a word in capitals stands for one.
+var mountOptionForms = []string{
+	"ro", "rw", "allow_other", "uid=N", "gid=N", "umask=OCTAL", "batch.size=BYTES",
+	"isolation=" + storage.ReadUncommitted + "|" + storage.ReadCommitted, "batch=exact", "assume-unreplicated=TOPIC",
+}
+
 // knownOptions is what the error about an unknown option lists.
-const knownOptions = "ro, rw, allow_other, uid=N, gid=N, umask=OCTAL, batch.size=BYTES, isolation=read_uncommitted|read_committed, batch=exact, assume-unreplicated=TOPIC"
+var knownOptions = strings.Join(mountOptionForms, ", ")
 
 // ignoredOptions are those that mount(8) and /etc/fstab carry for themselves and for systemd, and those of the kernel that say what is so anyway
 // (every mount is nosuid and nodev).

@@ -23,6 +23,16 @@ func between(lo, hi int, form string) cobra.PositionalArgs {
 	}
 }
 
+// atLeastOne demands an argument, and otherwise says what is missing and shows the form of the verb.
+func atLeastOne(what, form string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("no %s given; the form is: logmount %s", what, form)
+		}
+		return nil
+	}
+}
+
 // printJSON writes v, indented, as one JSON value. Nothing is escaped that JSON does not require.
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)

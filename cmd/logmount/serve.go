@@ -42,6 +42,12 @@ func serve(ctx context.Context, r mountRequest, log *slog.Logger, hangup bool, r
 	if errors.Is(err, storage.ErrLocked) {
 		return lockedError(r.data, nil, err)
 	}
+	if len(r.dirs) == 1 && r.opts.readOnly && errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s is not there; give the path of a log directory", r.data)
+	}
+	if err := lockRefused(err); err != nil {
+		return err
+	}
 	if errors.Is(err, os.ErrNotExist) && !r.create && !r.opts.readOnly {
 		return fmt.Errorf("%s is not there, and neither is %s; --create makes both", r.data, filepath.Dir(r.data))
 	}
@@ -56,6 +62,18 @@ func serve(ctx context.Context, r mountRequest, log *slog.Logger, hangup bool, r
 	log.Info("mounted", "data", r.data, "mountpoint", r.mnt, "writable", info.Writable, "reason", info.Reason, "pid", os.Getpid(), "version", buildVersion())
 	ready()
 	return takeDown(ctx, m, e, log)
+}
+
+// lockName is the file at the top of a log directory that a writer locks.
+const lockName = ".lock"
+
+// lockRefused says what can be done where the lock cannot be taken because DATA belongs to somebody else; of any other error it is nil.
+func lockRefused(err error) error {
+	pe, ok := errors.AsType[*os.PathError](err)
+	if !ok || filepath.Base(pe.Path) != lockName || !errors.Is(err, os.ErrPermission) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: only who may write the log directory may mount it for writing; -o ro reads without a lock", pe.Path, pe.Err)
 }
 
 // mountOptionsOf says how the tree is to look.

@@ -18,8 +18,10 @@ import (
 const (
 	catalogVersion = 1
 	catalogLimit   = 64 << 20
-	maxPartitions  = 100_000 // of a topic
 )
+
+// MaxPartitions is how many partitions a topic may have.
+const MaxPartitions = 100_000
 
 // catalog is the content of state.TopicsFile. It is not changed once written; a change makes a copy.
 type catalog struct {
@@ -82,7 +84,7 @@ func (t *catalogTopic) check(name string) error {
 	if _, err := state.ParseTopicID(t.ID); err != nil {
 		return err
 	}
-	if t.Partitions < 1 || t.Partitions > maxPartitions {
+	if t.Partitions < 1 || t.Partitions > MaxPartitions {
 		return fmt.Errorf("%d partitions", t.Partitions)
 	}
 	_, err := ParseConfig(t.Config)

@@ -51,13 +51,13 @@ func Import(ctx context.Context, o Options, names ...string) (imported []string,
 	return names, e.takeIn(ctx, names)
 }
 
-// importable returns the topics that are neither ours nor internal ones of brokers.
+// importable returns the topics that are neither ours nor internal ones of brokers, nor hidden in a mount by their name.
 func (e *Engine) importable() []string {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(e.topics)) {
-		if !e.topics[name].own && !internalTopics[name] {
+		if !e.topics[name].own && !internalTopics[name] && name != storage.ControlName {
 			names = append(names, name)
 		}
 	}
@@ -101,6 +101,9 @@ func (e *Engine) takeIn(ctx context.Context, names []string) error {
 func (e *Engine) checkImport(ctx context.Context, name string) (*catalogTopic, error) {
 	if internalTopics[name] {
 		return nil, fmt.Errorf("%w: %s", storage.ErrNotPermitted, internalReason)
+	}
+	if err := CheckTopicName(name); err != nil {
+		return nil, err
 	}
 	parts, err := e.foreignParts(name)
 	if err != nil {
@@ -199,8 +202,8 @@ func (e *Engine) foreignParts(name string) ([]*part, error) {
 		}
 		parts = append(parts, t.parts[n])
 	}
-	if len(parts) > maxPartitions {
-		return nil, fmt.Errorf("%w: %d partitions, at most %d are allowed", storage.ErrInvalidName, len(parts), maxPartitions)
+	if len(parts) > MaxPartitions {
+		return nil, fmt.Errorf("%w: %d partitions, at most %d are allowed", storage.ErrInvalidName, len(parts), MaxPartitions)
 	}
 	return parts, nil
 }

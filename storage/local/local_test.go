@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"math/rand"
 	"sync"
 	"testing"
@@ -135,4 +136,14 @@ func TestConformanceDisk(t *testing.T) {
 		o.Dir, o.noLoops = t.TempDir()+"/data", false
 		return o
 	}, false)
+}
+
+// A mount has a directory of its own of that name: a topic would be hidden by it.
+func TestNoTopicHasTheNameOfTheControlDirectory(t *testing.T) {
+	fsys := memfs.New()
+	e := mustOpen(t, testOptions(fsys))
+	defer mustClose(t, e)
+	if err := e.CreateTopic(t.Context(), storage.TopicSpec{Name: storage.ControlName, Partitions: 1}); !errors.Is(err, storage.ErrInvalidName) {
+		t.Errorf("got %v", err)
+	}
 }

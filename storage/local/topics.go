@@ -17,7 +17,7 @@ func (e *Engine) begin(ctx context.Context) (end func(), err error) {
 		return nil, err
 	}
 	if !e.writable {
-		return nil, fmt.Errorf("log directory %s: %w: %s", e.o.Dir, storage.ErrReadOnly, e.reason)
+		return nil, fmt.Errorf("log directory %s: %w: %s", e.o.Dir, storage.ErrReadOnly, e.whyNoTopics())
 	}
 	if e.foreignWrites() {
 		return nil, fmt.Errorf("log directory %s: %w: %w", e.o.Dir, storage.ErrNotPermitted, errAppendsOnly)
@@ -31,6 +31,19 @@ func (e *Engine) begin(ctx context.Context) (end func(), err error) {
 		return nil, err
 	}
 	return end, nil
+}
+
+// whyNoTopics says why topics are neither made nor deleted in a directory that is not written. In another's, what makes its logs writable does not help.
+func (e *Engine) whyNoTopics() string {
+	whose := (&listing{kind: e.kind}).whose()
+	switch e.kind {
+	case kindBroker:
+		return whose + ", and its broker alone makes and deletes topics; make them in a directory of logmount's own"
+	case kindCopy:
+		return whose + "; logmount topics import makes topics of it ours, others can be made then"
+	case kindOwn:
+	}
+	return e.reason
 }
 
 // turn takes Engine.change, waiting for it if it must.
@@ -66,13 +79,21 @@ func (e *Engine) mayChange() error {
 	return nil
 }
 
+// CheckTopicName returns nil where a topic of that name may be made, else storage.ErrInvalidName with the reason.
+func CheckTopicName(name string) error {
+	if name == storage.ControlName {
+		return fmt.Errorf("%w: a mount has a directory of its own of that name, which would hide the topic", storage.ErrInvalidName)
+	}
+	return state.ValidTopic(name)
+}
+
 // CreateTopic implements storage.Engine.
 func (e *Engine) CreateTopic(ctx context.Context, spec storage.TopicSpec) error {
-	if err := state.ValidTopic(spec.Name); err != nil {
+	if err := CheckTopicName(spec.Name); err != nil {
 		return err
 	}
-	if spec.Partitions < 1 || spec.Partitions > maxPartitions {
-		return fmt.Errorf("topic %s: %w: %d partitions, 1 to %d are allowed", spec.Name, storage.ErrInvalidName, spec.Partitions, maxPartitions)
+	if spec.Partitions < 1 || spec.Partitions > MaxPartitions {
+		return fmt.Errorf("topic %s: %w: %d partitions, 1 to %d are allowed", spec.Name, storage.ErrInvalidName, spec.Partitions, MaxPartitions)
 	}
 	config, err := ParseConfig(spec.Config)
 	if err != nil {
@@ -242,8 +263,8 @@ func (e *Engine) nextPartition(name string, n int32) error {
 	switch {
 	case t.parts[n] != nil:
 		return fmt.Errorf("partition %s-%d: %w", name, n, storage.ErrTopicExists)
-	case n != next || next >= maxPartitions:
-		return fmt.Errorf("partition %s-%d: %w: the next number is %d, the last one %d", name, n, storage.ErrInvalidName, next, maxPartitions-1)
+	case n != next || next >= MaxPartitions:
+		return fmt.Errorf("partition %s-%d: %w: the next number is %d, the last one %d", name, n, storage.ErrInvalidName, next, MaxPartitions-1)
 	}
 	return nil
 }

@@ -190,14 +190,19 @@ func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte, 
 	v := h.n.view
 	end := min(v.end(s), h.cut)
 	defer func() { v.show(h.place()) }()
-	wait, begun := ctx, context.WithoutCancel(ctx)
-	n := 0
+	n, begun := 0, context.WithoutCancel(ctx)
+	waiting := func() context.Context {
+		if n > 0 {
+			return begun
+		}
+		return ctx
+	}
 	for n < len(dest) {
 		at := h.cur.Offset()
 		if at >= end {
 			return n, h.ended(s, pos+int64(n))
 		}
-		took, err := h.take(wait, dest[n:], end)
+		took, err := h.take(waiting(), dest[n:], end)
 		switch {
 		case errors.Is(err, io.EOF):
 			return n, h.ended(s, pos+int64(n))
@@ -208,7 +213,6 @@ func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte, 
 			return n, err
 		}
 		n += took
-		wait = begun
 	}
 	return n, nil
 }

@@ -38,6 +38,11 @@ func NewDumpOptions() DumpOptions {
 	return DumpOptions{To: math.MaxInt64, TimeFrom: math.MinInt64, TimeTo: math.MaxInt64, PosTo: math.MaxInt64}
 }
 
+// timed reports whether what is of this time is to be shown. Nothing is later than the last of all times, which records may have.
+func (o *DumpOptions) timed(ts int64) bool {
+	return ts >= o.TimeFrom && (ts < o.TimeTo || o.TimeTo == math.MaxInt64)
+}
+
 // DumpResult is what came out of a dump besides its lines.
 type DumpResult struct {
 	Files  int // shown

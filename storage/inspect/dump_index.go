@@ -154,7 +154,7 @@ func (d *dumper) timeIndex(r io.ReaderAt) error {
 		}
 		before := last
 		last = e
-		if e.Offset < d.o.From || e.Offset >= d.o.To || e.Timestamp < d.o.TimeFrom || e.Timestamp >= d.o.TimeTo {
+		if e.Offset < d.o.From || e.Offset >= d.o.To || !d.o.timed(e.Timestamp) {
 			return nil
 		}
 		d.p.begin(kindTimeIndex, "")

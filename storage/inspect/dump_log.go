@@ -15,6 +15,7 @@ import (
 type logDump struct {
 	*dumper
 	rec     record.Reader
+	look    record.Reader // looks into a batch for times; rec may stand in it already
 	decode  decoder
 	next    storage.Offset // one above the last offset of the batch before; -1 at the start
 	batches int64
@@ -158,8 +159,32 @@ func (l *logDump) selected(b *Batch, h *record.Header) bool {
 	if h.MaxTimestamp < l.o.TimeFrom {
 		return false
 	}
-	// The first record is seldom later than the others; where the field means something else the records have to tell.
-	return h.Magic < 2 || h.Attributes.HasDeleteHorizon() || h.Attributes.LogAppendTime() && h.MaxTimestamp < l.o.TimeTo || h.BaseTimestamp < l.o.TimeTo
+	if l.o.timed(h.MaxTimestamp) {
+		return true
+	}
+	if h.Magic >= 2 && h.Attributes.LogAppendTime() {
+		return false
+	}
+	return b.Raw == nil || l.holdsTimed(b.Raw)
+}
+
+// holdsTimed reports whether a record of the batch is of a time that is to be shown: the header tells only the latest of them, and they need not be in order.
+func (l *logDump) holdsTimed(raw []byte) bool {
+	if l.look.Reset(raw) != nil {
+		return true // and what is wrong with it is told of
+	}
+	var r storage.Record
+	for {
+		ok, err := l.look.Next(&r)
+		switch {
+		case err != nil:
+			return true
+		case !ok:
+			return false
+		case l.o.timed(r.Timestamp):
+			return true
+		}
+	}
 }
 
 // checkOffsets tells of offsets that cannot be where they are; the checksum does not cover them.

@@ -1,8 +1,6 @@
 package inspect
 
 import (
-	"math"
-
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/record"
 )
@@ -22,7 +20,7 @@ func (l *logDump) recordLines(b Batch) error {
 		if err := l.ctx.Err(); err != nil {
 			return err
 		}
-		if r.Offset < l.o.From || r.Offset >= l.o.To || r.Timestamp < l.o.TimeFrom || r.Timestamp >= l.o.TimeTo && l.o.TimeTo != math.MaxInt64 {
+		if r.Offset < l.o.From || r.Offset >= l.o.To || !l.o.timed(r.Timestamp) {
 			continue
 		}
 		l.records++

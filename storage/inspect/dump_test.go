@@ -3,14 +3,18 @@ package inspect
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/record"
 	"github.com/logmount/logmount/storage/vfs"
 	"github.com/logmount/logmount/test/fixture"
 )
@@ -242,6 +246,62 @@ func TestDumpSelects(t *testing.T) {
 	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
 	if err != nil || segments != len(logs) || res.Damage != 0 {
 		t.Errorf("by position: one batch in %d of %d logs, %v", segments, len(logs), err)
+	}
+}
+
+// Times in a batch need not be in order, and the last of all times is one that records and entries of a time index may have.
+func TestDumpTimesUnordered(t *testing.T) {
+	const last = math.MaxInt64
+	batches := [][]int64{{50, 10, 30}, {20}, {last, 5, last - 1}, {last}, {40, 60}}
+	dir := t.TempDir()
+	var log, times []byte
+	var offset storage.Offset
+	for _, ts := range batches {
+		var recs []storage.Record
+		for _, at := range ts {
+			recs = append(recs, storage.Record{Offset: offset, Timestamp: at, Value: []byte("v")})
+			offset++
+		}
+		b, err := record.Encode(nil, record.NewHeader(recs, 0), recs, record.Zstd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log = append(log, b...)
+	}
+	for _, e := range []struct{ ts, offset int64 }{{50, 2}, {last, 6}} {
+		times = binary.BigEndian.AppendUint64(times, uint64(e.ts))
+		times = binary.BigEndian.AppendUint32(times, uint32(e.offset))
+	}
+	name := filepath.Join(dir, "00000000000000000000")
+	for ext, b := range map[string][]byte{".log": log, ".timeindex": times} {
+		if err := os.WriteFile(name+ext, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		from, to                int64
+		records, shown, entries int
+	}{
+		{math.MinInt64, last, 10, 5, 2},
+		{11, last, 8, 5, 2},
+		{math.MinInt64, 11, 2, 2, 0},
+		{math.MinInt64, 40, 4, 3, 0},
+		{5, 6, 1, 1, 0},
+		{31, 41, 1, 1, 0},
+		{last, last, 2, 2, 1},
+		{last - 1, last, 3, 2, 1},
+		{61, last - 1, 0, 0, 0},
+	} {
+		o := withRecords()
+		o.TimeFrom, o.TimeTo = c.from, c.to
+		got := map[string]int{}
+		objects, res := mustObjects(t, o, name+".log", name+".timeindex")
+		for _, x := range objects {
+			got[x["kind"].(string)]++
+		}
+		if got["record"] != c.records || got["batch"] != c.shown || got["timeindex"] != c.entries || res.Damage != 0 {
+			t.Errorf("from %d to %d: got %v and %d damage, want %+v", c.from, c.to, got, res.Damage, c)
+		}
 	}
 }
 

@@ -202,8 +202,12 @@ func (l *logDump) checkOffsets(b Batch, h *record.Header, expected storage.Offse
 	}
 }
 
-func timestampName(a record.Attributes) string {
-	if a.LogAppendTime() {
+// timestampName says what the timestamps of a batch are. Those of format 0 have none, whatever the bit says.
+func timestampName(h *record.Header) string {
+	switch {
+	case h.Magic == 0:
+		return "NoTimestampType"
+	case h.Attributes.LogAppendTime():
 		return "LogAppendTime"
 	}
 	return "CreateTime"
@@ -224,8 +228,8 @@ func (l *logDump) batchLine(b Batch, h *record.Header) {
 	p.flag("isControl", a.Control())
 	p.optional("deleteHorizonMs", h.BaseTimestamp, a.HasDeleteHorizon())
 	p.num("position", int64(b.Pos))
-	p.only("timestampType", timestampName(a))
-	p.labeled("maxTimestamp", timestampName(a), h.MaxTimestamp)
+	p.only("timestampType", timestampName(h))
+	p.labeled("maxTimestamp", timestampName(h), h.MaxTimestamp)
 	p.num("size", b.Size)
 	p.num("magic", int64(h.Magic))
 	p.word("compresscodec", a.Codec().String())
@@ -246,8 +250,8 @@ func (l *logDump) legacyLine(b Batch, h *record.Header) {
 		p.num("offset", int64(h.LastOffset()))
 	}
 	p.num("position", int64(b.Pos))
-	p.only("timestampType", timestampName(a))
-	p.labeled("maxTimestamp", timestampName(a), h.MaxTimestamp)
+	p.only("timestampType", timestampName(h))
+	p.labeled("maxTimestamp", timestampName(h), h.MaxTimestamp)
 	p.num("size", b.Size)
 	p.num("magic", int64(h.Magic))
 	p.word("compresscodec", a.Codec().String())

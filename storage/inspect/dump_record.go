@@ -32,8 +32,8 @@ func (l *logDump) recordLine(b Batch, r *storage.Record) {
 	p, h := l.p, l.rec.Header()
 	p.begin(kindRecord, "| ")
 	p.num("offset", int64(r.Offset))
-	p.only("timestampType", timestampName(h.Attributes))
-	p.labeled("timestamp", timestampName(h.Attributes), r.Timestamp)
+	p.only("timestampType", timestampName(h))
+	p.labeled("timestamp", timestampName(h), r.Timestamp)
 	p.num("keySize", sizeOf(r.Key))
 	p.num("valueSize", sizeOf(r.Value))
 	if h.Magic >= 2 {

@@ -138,8 +138,8 @@ func (w *writeHandle) ended(err error) error {
 
 // flush tells what the last close could not tell any more, and keeps the unfinished record: it need not be the last.
 func (w *writeHandle) flush(ctx context.Context, pid uint32) error {
-	w.alive()
 	if !w.unfinished.Load() {
+		w.alive()
 		return nil
 	}
 	if err := w.lock(ctx); err != nil {
@@ -147,6 +147,7 @@ func (w *writeHandle) flush(ctx context.Context, pid uint32) error {
 	}
 	defer w.unlock()
 	if !w.split.Pending() || w.over != nil {
+		w.alive()
 		return nil
 	}
 	w.dying = w.losesWhenKilled() && w.t.dying(pid)

@@ -49,21 +49,29 @@ func newSettleTable() *settleTable {
 	return &settleTable{m: make(map[storage.TopicPartition]map[*closing]struct{})}
 }
 
-// flush says that a FLUSH found an unfinished record.
+// flush says that a FLUSH found an unfinished record. One that comes while the last is not settled is that of another descriptor, which a program that was
+// just started had inherited, say: RELEASE may be right behind it. Who waits goes on waiting, not longer than a look waits for a handle that outlives.
 func (t *settleTable) flush(c *closing) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.state == releasing {
-		return
-	}
-	if c.state == flushed {
-		c.outlived = true
-	}
-	t.leave(c)
-	t.enter(c, flushed)
 	limit := settleLimit
-	if c.outlived {
+	switch c.state {
+	case releasing:
+		return
+	case flushed:
+		if c.outlived {
+			return
+		}
+		c.outlived = true
+		if !c.timer.Stop() {
+			return // it is about to end the wait
+		}
 		limit = settleOutlivedLimit
+	case settled:
+		t.enter(c, flushed)
+		if c.outlived {
+			limit = settleOutlivedLimit
+		}
 	}
 	changed := c.changed
 	c.timer = time.AfterFunc(limit, func() {

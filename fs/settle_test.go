@@ -24,6 +24,14 @@ func TestSettle(t *testing.T) {
 		{"used after the flush", tp, func(s *settleTable, c *closing) { s.flush(c); s.alive(c) }, 0},
 		{"known to outlive", tp, func(s *settleTable, c *closing) { s.flush(c); s.alive(c); s.flush(c) }, 20 * time.Millisecond},
 		{"outlived by the clock", tp, func(s *settleTable, c *closing) { s.flush(c); time.Sleep(2 * time.Second); s.flush(c) }, 20 * time.Millisecond},
+		{"flushed twice: a duplicate is closed", tp, func(s *settleTable, c *closing) { s.flush(c); s.flush(c) }, 20 * time.Millisecond},
+		{"flushed again and again", tp, func(s *settleTable, c *closing) {
+			s.flush(c)
+			for range 9 {
+				s.flush(c)
+				time.AfterFunc(15*time.Millisecond, func() { s.flush(c) })
+			}
+		}, 20 * time.Millisecond},
 		{"released and done", tp, func(s *settleTable, c *closing) { s.flush(c); s.release(c); s.done(c) }, 0},
 		{"released later", tp, func(s *settleTable, c *closing) {
 			s.flush(c)

@@ -51,3 +51,32 @@ func TestWhatDependsOnACloseWaitsForIt(t *testing.T) {
 		})
 	}
 }
+
+// TestLookWaitsForTheLastOfTwoCloses: a process that was just started closes a tail that it inherited after the program that wrote it has. Its FLUSH says nothing
+// to whoever waits for the RELEASE behind it.
+func TestLookWaitsForTheLastOfTwoCloses(t *testing.T) {
+	for _, outlived := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			k := newKernel(t, nil)
+			k.mustMkdir("orders")
+			d := k.mustOpen("orders/0/tail", appendOnly)
+			if d.write("unfin"); outlived {
+				d.flush()
+			}
+			d.write("ished")
+			d.flush()
+			looked := make(chan string, 1)
+			go func() { looked <- k.read("orders/0/tail") }()
+			synctest.Wait()
+			d.flush()
+			synctest.Wait()
+			if len(looked) != 0 {
+				t.Error("looked between the FLUSH and the RELEASE of a close")
+			}
+			d.release()
+			if got, want := <-looked, "unfinished\n"; got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}

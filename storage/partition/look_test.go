@@ -110,6 +110,60 @@ func TestStartMovesWithListing(t *testing.T) {
 	}
 }
 
+// Segments that are deleted, added or merged while the directory is listed leave no hole in the log.
+func TestListingWhileSegmentsComeAndGo(t *testing.T) {
+	for name, do := range map[string]func(m *model){
+		"deleted": func(m *model) { m.rm(0); m.rm(6) },
+		"rolled":  func(m *model) { m.roll(); m.append(6); m.roll(); m.append(6) },
+		"merged": func(m *model) {
+			swap := m.b.path(6, state.ExtLog) + state.SuffixSwap
+			putFile(t, m.b.fs, swap, append(m.segs[1].bytes(), m.segs[2].bytes()...))
+			if err := m.b.fs.Rename(swap, m.b.path(6, state.ExtLog)); err != nil {
+				t.Fatal(err)
+			}
+			m.rm(12)
+		},
+	} {
+		for n := 0; ; n++ {
+			b, d := newBroker(t)
+			m := &model{t: t, b: b, segs: []*mseg{{base: 0}}}
+			m.append(6)
+			for range 4 {
+				m.roll()
+				m.append(6)
+			}
+			f := faultfs.New(b.fs)
+			d.fs = f
+			sleep := d.env.Sleep
+			d.attach()
+			d.env.Sleep = sleep
+			l := d.open(t)
+			putFile(t, b.fs, b.dir+"/x", nil)
+			calls := 0
+			f.Hook(func(faultfs.Op, string) error {
+				if calls++; calls == n+1 {
+					do(m)
+				}
+				return nil
+			})
+			looked, err := l.Snapshot(context.Background())
+			f.Hook(nil)
+			if err != nil {
+				t.Fatalf("%s before call %d: %v", name, n, err)
+			}
+			s, one := looked.(*snapshot), int64(len(m.segs[0].bytes())) // the records of later segments are no smaller
+			for i, v := range s.closed {
+				if holds := int64(v.Next-v.Base) / 6 * one; int64(v.Size) < holds {
+					t.Errorf("%s before call %d: segment %d has %d bytes, for offsets %d to %d it needs %d", name, n, i, v.Size, v.Base, v.Next, holds)
+				}
+			}
+			if calls <= n {
+				break
+			}
+		}
+	}
+}
+
 // A raw file is the one that has the name now.
 func TestRawFileReplaced(t *testing.T) {
 	b, d := newBroker(t)

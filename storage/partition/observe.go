@@ -161,8 +161,12 @@ func (l *Log) logStart() storage.Offset {
 // listStable lists the directory. One that looks as if a compaction were being swapped in is looked at again until it does not; if it stays like that,
 // somebody was killed there, and the view is that of the log as its owner would load it. So is one that has not changed for a while: nobody is at work
 // there.
+//
+// Nor is a listing taken of which the names changed while their files were looked at: with a segment missing between two that are there, everything behind would
+// be shown in the wrong place.
 func (l *Log) listStable(ctx context.Context, quiet bool) ([]found, error) {
-	for waited := time.Duration(0); ; waited += swapStep {
+	waited, changed := time.Duration(0), 0
+	for {
 		entries, err := l.env.FS.ReadDir(l.o.Dir)
 		if err != nil {
 			return nil, err
@@ -172,13 +176,46 @@ func (l *Log) listStable(ctx context.Context, quiet bool) ([]found, error) {
 			key = entriesKey(entries)
 		}
 		if quiet || key == l.observer.swapped || key == "" || waited >= swapWait || l.env.Sleep == nil {
-			l.observer.swapped = key
-			return l.listed(ctx, entries)
+			list, err := l.listed(ctx, entries)
+			if err != nil {
+				return nil, err
+			}
+			again, err := l.env.FS.ReadDir(l.o.Dir)
+			if err != nil {
+				return nil, err
+			}
+			if logNames(again) == logNames(entries) {
+				l.observer.swapped = key
+				return list, nil
+			}
+			if changed++; changed > changedTries {
+				return nil, fmt.Errorf("%s: %w: the files change too fast to be listed", l.o.Dir, storage.ErrOffsetGone)
+			}
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			continue
 		}
+		waited += swapStep
 		if err := l.env.Sleep(ctx, swapStep); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// changedTries is how often a directory is listed again because it changed meanwhile.
+const changedTries = 100
+
+// logNames returns the names that say which segments there are.
+func logNames(entries []vfs.DirEntry) string {
+	var b strings.Builder
+	for _, e := range entries {
+		if _, ext, suffix, ok := state.ParseFileName(e.Name); ok && ext == state.ExtLog && suffix != state.SuffixDeleted {
+			b.WriteString(e.Name)
+			b.WriteByte('/')
+		}
+	}
+	return b.String()
 }
 
 func entriesKey(entries []vfs.DirEntry) string {

@@ -23,6 +23,7 @@ type writeHandle struct {
 	close     closing
 
 	unfinished atomic.Bool // as split.Pending, to be seen without the gate
+	lost       atomic.Bool // an unfinished record was dropped when the mount went away
 
 	// guarded by gate
 	split *format.Splitter
@@ -140,7 +141,7 @@ func (w *writeHandle) ended(err error) error {
 func (w *writeHandle) flush(ctx context.Context, pid uint32) error {
 	if !w.unfinished.Load() {
 		w.alive()
-		return nil
+		return w.lostErr()
 	}
 	if err := w.lock(ctx); err != nil {
 		return err
@@ -148,7 +149,7 @@ func (w *writeHandle) flush(ctx context.Context, pid uint32) error {
 	defer w.unlock()
 	if !w.split.Pending() || w.over != nil {
 		w.alive()
-		return nil
+		return w.lostErr()
 	}
 	w.dying = w.losesWhenKilled() && w.t.dying(pid)
 	w.t.settle.flush(&w.close)
@@ -161,6 +162,14 @@ func (w *writeHandle) flush(ctx context.Context, pid uint32) error {
 		return err
 	}
 	return w.sink.check(ctx, r)
+}
+
+// lostErr tells a close what became of the record that it was to end.
+func (w *writeHandle) lostErr() error {
+	if w.lost.Load() {
+		return errStopping
+	}
+	return nil
 }
 
 // losesWhenKilled reports whether half a record would be taken for a whole one.
@@ -192,27 +201,35 @@ func (w *writeHandle) release() {
 // stop ends the handle while a program still has it open. Of a format in which half a record looks like a whole one, what is unfinished is dropped;
 // unless it is known that no more was to come: a close is waited for that is under way.
 func (w *writeHandle) stop(ctx context.Context) {
-	cut := ""
-	if w.losesWhenKilled() {
-		w.t.settle.waitFor(ctx, &w.close)
-		cut = "the mount went away while it was being written"
-	}
-	w.finish(ctx, cut)
-}
-
-// finish ends the handle: what is unfinished becomes a record, unless there is a reason to drop it, and nothing more is taken.
-func (w *writeHandle) finish(ctx context.Context, cut string) {
-	if err := w.lock(ctx); err != nil {
+	if !w.losesWhenKilled() {
+		w.finish(ctx, "")
 		return
 	}
+	for {
+		w.t.settle.waitFor(ctx, &w.close)
+		if w.finish(ctx, "the mount went away while it was being written") || ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// finish ends the handle: what is unfinished becomes a record, unless there is a reason to drop it, and nothing more is taken. It reports false, and has done
+// nothing, where there is such a reason from outside but a close is under way, which has been told that all is well.
+func (w *writeHandle) finish(ctx context.Context, cut string) bool {
+	if err := w.lock(ctx); err != nil {
+		return true
+	}
 	defer w.unlock()
+	if cut != "" && w.t.settle.changing(&w.close) != nil {
+		return false
+	}
 	defer w.unfinished.Store(false)
 	defer w.split.Drop()
 	if w.over == nil {
 		w.over = errStopping
 	}
 	if !w.split.Pending() {
-		return
+		return true
 	}
 	size := w.split.PendingBytes()
 	reason := ""
@@ -229,8 +246,10 @@ func (w *writeHandle) finish(ctx context.Context, cut string) {
 		}
 	}
 	if reason != "" {
+		w.lost.Store(true) // before unfinished is cleared
 		w.t.report(w.sink.path(), fmt.Sprintf("an unfinished record of %d bytes was dropped: %s", size, reason))
 	}
+	return true
 }
 
 func (w *writeHandle) appendFinal(ctx context.Context) error {

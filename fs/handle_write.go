@@ -190,7 +190,7 @@ func (w *writeHandle) closing() {
 // release makes the unfinished record one. There is nobody left to tell of a failure, so it is reported.
 func (w *writeHandle) release() {
 	defer w.t.settle.done(&w.close)
-	w.finish(context.Background(), "")
+	w.finish(context.Background(), "", false)
 	w.t.writers.remove(w)
 	w.t.writing.Add(-1)
 	if w.node != nil {
@@ -202,25 +202,28 @@ func (w *writeHandle) release() {
 // unless it is known that no more was to come: a close is waited for that is under way.
 func (w *writeHandle) stop(ctx context.Context) {
 	if !w.losesWhenKilled() {
-		w.finish(ctx, "")
+		w.finish(ctx, "", false)
 		return
 	}
-	for {
+	for try := 1; ; try++ {
 		w.t.settle.waitFor(ctx, &w.close)
-		if w.finish(ctx, "the mount went away while it was being written") || ctx.Err() != nil {
+		if w.finish(ctx, "the mount went away while it was being written", try < stopTries) || ctx.Err() != nil {
 			return
 		}
 	}
 }
 
-// finish ends the handle: what is unfinished becomes a record, unless there is a reason to drop it, and nothing more is taken. It reports false, and has done
-// nothing, where there is such a reason from outside but a close is under way, which has been told that all is well.
-func (w *writeHandle) finish(ctx context.Context, cut string) bool {
+// stopTries bounds how often the end of the mount waits for closes of one handle: a program may close duplicates of a descriptor for ever.
+const stopTries = 50
+
+// finish ends the handle: what is unfinished becomes a record, unless there is a reason to drop it, and nothing more is taken. A
+// patient one reports false, and has done nothing, where a close is under way, which has been told that all is well.
+func (w *writeHandle) finish(ctx context.Context, cut string, patient bool) bool {
 	if err := w.lock(ctx); err != nil {
 		return true
 	}
 	defer w.unlock()
-	if cut != "" && w.t.settle.changing(&w.close) != nil {
+	if patient && w.t.settle.changing(&w.close) != nil {
 		return false
 	}
 	defer w.unfinished.Store(false)

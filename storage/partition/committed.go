@@ -22,7 +22,7 @@ func (c *committed) note(ctx context.Context, s *snapshot) error {
 	next := c.txns.Clone()
 	for i := s.find(c.upTo); i < s.len(); i++ {
 		v := s.at(i)
-		pos, err := v.StartOf(c.upTo)
+		pos, err := v.StartOf(ctx, c.upTo)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (c *committed) note(ctx context.Context, s *snapshot) error {
 func (c *committed) again() { *c = committed{} }
 
 // of returns s as read_committed shows it: without the data of aborted transactions, and ending at the last stable offset.
-func (c *committed) of(s *snapshot) (*snapshot, error) {
+func (c *committed) of(ctx context.Context, s *snapshot) (*snapshot, error) {
 	stable := c.txns.Stable(s.end)
 	hidden := segment.Hide(c.txns.Aborted())
 	if stable >= s.end && hidden == nil {
@@ -49,7 +49,7 @@ func (c *committed) of(s *snapshot) (*snapshot, error) {
 	last := s.find(r.end)
 	r.closed = nil
 	for i := 0; i <= last; i++ {
-		v, err := s.at(i).Committed(hidden, r.end)
+		v, err := s.at(i).Committed(ctx, hidden, r.end)
 		if err != nil {
 			return nil, err
 		}

@@ -79,13 +79,13 @@ func (c *cursor) NextBatch(ctx context.Context) ([]byte, error) {
 // turn opens the segment where the cursor stands, or leaves one that has been read to its end.
 func (c *cursor) turn(ctx context.Context) error {
 	if !c.open {
-		err := c.enter()
+		err := c.enter(ctx)
 		if errors.Is(err, storage.ErrOffsetGone) && c.rewritten(ctx) {
-			err = c.enter()
+			err = c.enter(ctx)
 		}
 		return err
 	}
-	if err := c.leave(); err != nil {
+	if err := c.leave(ctx); err != nil {
 		return err
 	}
 	if ctx.Err() != nil { // between segments: one may have nothing to show
@@ -95,11 +95,11 @@ func (c *cursor) turn(ctx context.Context) error {
 }
 
 // enter opens the segment where the cursor stands.
-func (c *cursor) enter() error {
+func (c *cursor) enter(ctx context.Context) error {
 	if first := c.snap.at(0).Base; c.from < first {
 		return fmt.Errorf("%s: offset %d: %w: the log starts at %d", c.snap.log.o.TP, c.from, storage.ErrOffsetGone, first)
 	}
-	if err := c.r.Open(c.snap.at(c.snap.find(c.from)), c.from); err != nil {
+	if err := c.r.Open(ctx, c.snap.at(c.snap.find(c.from)), c.from); err != nil {
 		return err
 	}
 	c.open = true
@@ -125,12 +125,12 @@ func (c *cursor) rewritten(ctx context.Context) bool {
 }
 
 // leave is called at the end of the segment's view: it takes a newer view of the segment or goes to the next segment. io.EOF where there is no more.
-func (c *cursor) leave() error {
+func (c *cursor) leave(ctx context.Context) error {
 	old := c.r.View()
 	i := c.snap.find(old.Base)
 	if v := c.snap.at(i); v.Segment == old.Segment {
 		if v.Size > old.Size {
-			return c.r.Extend(v)
+			return c.r.Extend(ctx, v)
 		}
 		if i == c.snap.len()-1 {
 			c.r.Rest()

@@ -189,7 +189,7 @@ func (l *Log) examine(ctx context.Context, p *plan) (why string, err error) {
 		return fmt.Sprintf("its checkpointed start %d lies above its end %d: %s", l.o.LogStart, end, repairHint), nil
 	}
 	l.active.Created(list[len(list)-1].modified)
-	if err := l.examineEpochs(list, p); err != nil {
+	if err := l.examineEpochs(ctx, list, p); err != nil {
 		return "", err
 	}
 	start := max(l.o.LogStart, list[0].seg.Base)
@@ -259,13 +259,13 @@ func (l *Log) examineUnclean(ctx context.Context, list []found, p *plan) (why st
 
 // examineEpochs reads the leader epochs; where the file has none it is to be made from the batches. An entry at the very end stays: its leader was elected and
 // had nothing to write yet.
-func (l *Log) examineEpochs(list []found, p *plan) error {
+func (l *Log) examineEpochs(ctx context.Context, list []found, p *plan) error {
 	l.epochs = nil
 	if err := l.loadEpochs(); err != nil {
 		return err
 	}
 	if len(l.epochs) == 0 {
-		if err := l.rebuildEpochs(list); err != nil {
+		if err := l.rebuildEpochs(ctx, list); err != nil {
 			return err
 		}
 		p.epochs = len(l.epochs) > 0

@@ -288,7 +288,7 @@ func (l *Log) loadWritable(ctx context.Context, list []found) error {
 	if err != nil {
 		return err
 	}
-	if err := l.mergeEpochs(list, onDisk); err != nil {
+	if err := l.mergeEpochs(ctx, list, onDisk); err != nil {
 		return err
 	}
 	if err := l.loadProducers(ctx, list, !ok); err != nil {

@@ -175,7 +175,7 @@ func (l *Log) show(ctx context.Context, s *snapshot) error {
 			return err
 		}
 		var err error
-		if s, err = l.committed.of(s); err != nil {
+		if s, err = l.committed.of(ctx, s); err != nil {
 			return err
 		}
 	}

@@ -102,9 +102,9 @@ func (l *Log) look(ctx context.Context) error {
 		case err != nil:
 			return err
 		case file == o.file:
-			return l.moveStart()
+			return l.moveStart(ctx)
 		case file.Ino == o.file.Ino:
-			if err := l.moveStart(); err != nil {
+			if err := l.moveStart(ctx); err != nil {
 				return err
 			}
 			return l.grow(ctx, file)
@@ -140,7 +140,7 @@ func (l *Log) takeListing(ctx context.Context, dir vfs.FileInfo, now time.Time) 
 }
 
 // moveStart takes a log start that was checkpointed since.
-func (l *Log) moveStart() error {
+func (l *Log) moveStart(ctx context.Context) error {
 	s := l.observer.whole
 	start := min(max(l.logStart(), s.at(0).Base), s.end)
 	if start <= s.start {
@@ -148,7 +148,7 @@ func (l *Log) moveStart() error {
 	}
 	n := *s
 	n.start, n.generation = start, s.generation+1
-	return l.publish(context.Background(), &n)
+	return l.publish(ctx, &n)
 }
 
 func (l *Log) logStart() storage.Offset {

@@ -249,10 +249,10 @@ func copyRange(w io.WriterAt, r io.ReaderAt, from, end int64) error {
 }
 
 // mergeEpochs makes leader-epoch-checkpoint agree with the log: rebuilt where it is missing, without entries behind the end.
-func (l *Log) mergeEpochs(list []found, onDisk state.Epochs) error {
+func (l *Log) mergeEpochs(ctx context.Context, list []found, onDisk state.Epochs) error {
 	if len(onDisk) == 0 { // what recovery saw does not reach back to the start
 		l.epochs = nil
-		if err := l.rebuildEpochs(list); err != nil {
+		if err := l.rebuildEpochs(ctx, list); err != nil {
 			return err
 		}
 	}
@@ -264,9 +264,9 @@ func (l *Log) mergeEpochs(list []found, onDisk state.Epochs) error {
 }
 
 // rebuildEpochs works the epochs out from the batches of all segments.
-func (l *Log) rebuildEpochs(list []found) error {
+func (l *Log) rebuildEpochs(ctx context.Context, list []found) error {
 	for _, v := range views(list, &l.active) {
-		more, err := v.Epochs()
+		more, err := v.Epochs(ctx)
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func (s *Segment) Adopt(ctx context.Context, size storage.Pos) (a *Adopted, ok b
 	whole := r.Appender
 	a.Appender = whole
 	if size > 0 && complete {
-		if have, a.Kept, err = s.resumeIndexes(&v, &a.Appender); err != nil {
+		if have, a.Kept, err = s.resumeIndexes(ctx, &v, &a.Appender); err != nil {
 			return nil, false, err
 		}
 	}

@@ -26,11 +26,11 @@ func (v *View) Extent(ctx context.Context, m *storage.Measure, from, to storage.
 		return 0, nil
 	}
 	if m.Batches {
-		lo, err := v.batchPos(from, false)
+		lo, err := v.batchPos(ctx, from, false)
 		if err != nil {
 			return 0, err
 		}
-		hi, err := v.batchPos(to, true)
+		hi, err := v.batchPos(ctx, to, true)
 		return int64(hi - lo), err
 	}
 	if v.table(m) == nil {
@@ -50,7 +50,7 @@ func (v *View) Extent(ctx context.Context, m *storage.Measure, from, to storage.
 // Before returns the bytes of the view in front of what Extent counts from o on.
 func (v *View) Before(ctx context.Context, m *storage.Measure, o storage.Offset) (int64, error) {
 	if m.Batches {
-		pos, err := v.batchPos(o, false)
+		pos, err := v.batchPos(ctx, o, false)
 		return int64(pos), err
 	}
 	return v.Extent(ctx, m, v.Base, o)
@@ -132,13 +132,13 @@ func (v *View) before(ctx context.Context, t *Table, m *storage.Measure, o stora
 // direct sums up the records of a range if it is short. ok is false where it is not.
 func (v *View) direct(ctx context.Context, m *storage.Measure, from, to storage.Offset) (n int64, ok bool, err error) {
 	if v.Size > directBytes {
-		lo, err := v.batchPosRough(from)
+		lo, err := v.batchPosRough(ctx, from)
 		if err != nil {
 			return 0, false, err
 		}
 		hi := v.Size
 		if to < v.Next {
-			if hi, err = v.batchPosRough(to); err != nil {
+			if hi, err = v.batchPosRough(ctx, to); err != nil {
 				return 0, false, err
 			}
 		}
@@ -150,7 +150,7 @@ func (v *View) direct(ctx context.Context, m *storage.Measure, from, to storage.
 	if err != nil {
 		return 0, false, err
 	}
-	pos, low, err := v.posOf(f, from)
+	pos, low, err := v.posOf(ctx, f, from)
 	f.Unpin()
 	if err != nil {
 		return 0, false, err
@@ -177,30 +177,30 @@ func (v *View) direct(ctx context.Context, m *storage.Measure, from, to storage.
 }
 
 // batchPosRough is a position at or before the batch that holds o.
-func (v *View) batchPosRough(o storage.Offset) (storage.Pos, error) {
+func (v *View) batchPosRough(ctx context.Context, o storage.Offset) (storage.Pos, error) {
 	f, err := v.open()
 	if err != nil {
 		return 0, err
 	}
 	defer f.Unpin()
-	pos, _, err := v.posOf(f, o)
+	pos, _, err := v.posOf(ctx, f, o)
 	return pos, err
 }
 
 // batchPos returns where the first batch starts whose last offset (or, with base, whose base offset) is at least o; the end where there is none.
-func (v *View) batchPos(o storage.Offset, base bool) (storage.Pos, error) {
+func (v *View) batchPos(ctx context.Context, o storage.Offset, base bool) (storage.Pos, error) {
 	if o >= v.Next {
 		return v.Size, nil
 	}
 	if o <= v.Base {
 		return 0, nil
 	}
-	pos, err := v.batchPosRough(o)
+	pos, err := v.batchPosRough(ctx, o)
 	if err != nil {
 		return 0, err
 	}
 	found := v.Size
-	err = v.eachHeader(pos, v.Base, func(h *record.Header, at storage.Pos) error {
+	err = v.eachHeader(ctx, pos, v.Base, func(h *record.Header, at storage.Pos) error {
 		if (base && h.BaseOffset >= o) || (!base && h.LastOffset() >= o) {
 			found = at
 			return errStop
@@ -214,7 +214,7 @@ func (v *View) batchPos(o storage.Offset, base bool) (storage.Pos, error) {
 // place lies exactly at p it is that error.
 func (v *View) Locate(ctx context.Context, m *storage.Measure, p int64) (storage.Offset, int64, error) {
 	if m.Batches {
-		return v.locateBatch(storage.Pos(p))
+		return v.locateBatch(ctx, storage.Pos(p))
 	}
 	var e index.SizeEntry
 	err := v.tabled(ctx, m, func(t *Table) (err error) {
@@ -257,7 +257,7 @@ func (v *View) Locate(ctx context.Context, m *storage.Measure, p int64) (storage
 	return o, skip, nil
 }
 
-func (v *View) locateBatch(p storage.Pos) (storage.Offset, int64, error) {
+func (v *View) locateBatch(ctx context.Context, p storage.Pos) (storage.Offset, int64, error) {
 	if p >= v.Size {
 		return v.Next, 0, nil
 	}
@@ -267,7 +267,7 @@ func (v *View) locateBatch(p storage.Pos) (storage.Offset, int64, error) {
 	}
 	defer f.Unpin()
 	start, low := storage.Pos(0), v.Base
-	info, err := v.indexInfo()
+	info, err := v.indexInfo(ctx)
 	if err != nil {
 		return 0, 0, err
 	}

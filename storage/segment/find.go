@@ -17,7 +17,7 @@ func (v *View) FindTime(ctx context.Context, ts int64, from storage.Offset) (sto
 	if v.Empty() || from >= v.Next {
 		return 0, ErrNone
 	}
-	info, err := v.indexInfo()
+	info, err := v.indexInfo(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -39,7 +39,7 @@ func (v *View) FindTime(ctx context.Context, ts int64, from storage.Offset) (sto
 	if err != nil {
 		return 0, err
 	}
-	pos, low, err := v.posOf(f, start)
+	pos, low, err := v.posOf(ctx, f, start)
 	f.Unpin()
 	if err != nil {
 		return 0, err
@@ -75,7 +75,7 @@ func (v *View) FindNext(ctx context.Context, o storage.Offset) (storage.Offset, 
 	}
 	var r Reader
 	defer r.Close()
-	if err := r.Open(v, o); err != nil {
+	if err := r.Open(ctx, v, o); err != nil {
 		return 0, err
 	}
 	for {
@@ -100,7 +100,7 @@ func (v *View) FindLast(ctx context.Context, n int64, from storage.Offset) (o st
 		return 0, 0, ErrNone
 	}
 	// Batches are read forward only: look at ever longer pieces of the end, each of which starts at an index entry.
-	starts, err := v.backward()
+	starts, err := v.backward(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -179,8 +179,8 @@ func (v *View) fromBatch(ctx context.Context, b lastBatch, n int64, from storage
 
 // backward returns a function whose i-th value is where the i-th piece from the end starts, the pieces growing, the header there and whether there is one
 // before it.
-func (v *View) backward() (func(i int) (storage.Pos, record.Header, bool), error) {
-	info, err := v.indexInfo()
+func (v *View) backward(ctx context.Context) (func(i int) (storage.Pos, record.Header, bool), error) {
+	info, err := v.indexInfo(ctx)
 	if err != nil {
 		return nil, err
 	}

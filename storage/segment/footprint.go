@@ -39,7 +39,7 @@ func (v *View) Trail(ctx context.Context, n int) ([]Footprint, error) {
 	if v.Empty() {
 		return nil, nil
 	}
-	starts, err := v.backward()
+	starts, err := v.backward(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,9 @@ func (v *View) Trail(ctx context.Context, n int) ([]Footprint, error) {
 }
 
 // StartOf returns where the first batch starts that holds o or a later offset.
-func (v *View) StartOf(o storage.Offset) (storage.Pos, error) { return v.batchPos(o, false) }
+func (v *View) StartOf(ctx context.Context, o storage.Offset) (storage.Pos, error) {
+	return v.batchPos(ctx, o, false)
+}
 
 // Grow returns the view with the whole batches that its log now has behind its end, and the last of them. What is not whole, or not right, at the end of
 // the file may still be being written: it is left out.

@@ -34,7 +34,7 @@ type indexInfo struct {
 const unknownTimestamp = 1<<63 - 1
 
 // indexInfo returns what may be used of the index files, loading or rebuilding them at the first call.
-func (v *View) indexInfo() (*indexInfo, error) {
+func (v *View) indexInfo(ctx context.Context) (*indexInfo, error) {
 	s := v.Segment
 	if v.Live != nil {
 		return &indexInfo{offsets: v.Live.Offsets, times: v.Live.Times, maxTimestamp: v.Live.MaxTimestamp}, nil
@@ -45,7 +45,7 @@ func (v *View) indexInfo() (*indexInfo, error) {
 	if info != nil {
 		return info, nil
 	}
-	if err := s.enter(context.Background(), &s.indexes.gate); err != nil {
+	if err := s.enter(ctx, &s.indexes.gate); err != nil {
 		return nil, err
 	}
 	defer s.leave(&s.indexes.gate)
@@ -55,7 +55,7 @@ func (v *View) indexInfo() (*indexInfo, error) {
 	if info != nil {
 		return info, nil
 	}
-	info, err := v.loadIndexes()
+	info, err := v.loadIndexes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -65,11 +65,11 @@ func (v *View) indexInfo() (*indexInfo, error) {
 	return info, nil
 }
 
-func (v *View) loadIndexes() (*indexInfo, error) {
+func (v *View) loadIndexes(ctx context.Context) (*indexInfo, error) {
 	info := &indexInfo{maxTimestamp: unknownTimestamp}
 	n, err := v.count(v.indexPath(), func(r io.ReaderAt, size int64) (int, error) { return index.CountOffsets(r, size) })
 	if errors.Is(err, fs.ErrNotExist) {
-		return v.rebuildIndexes()
+		return v.rebuildIndexes(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -113,10 +113,10 @@ func (v *View) count(path string, n func(io.ReaderAt, int64) (int, error)) (int,
 }
 
 // rebuildIndexes builds both indexes in memory from the log's batch headers.
-func (v *View) rebuildIndexes() (*indexInfo, error) {
+func (v *View) rebuildIndexes(ctx context.Context) (*indexInfo, error) {
 	info := &indexInfo{memOffsets: []byte{}, memTimes: []byte{}, maxTimestamp: -1}
 	b := index.NewBuilder(v.Base, max(v.interval, 4096), v.maxIndex)
-	err := v.eachHeader(0, v.Base, func(h *record.Header, pos storage.Pos) error {
+	err := v.eachHeader(ctx, 0, v.Base, func(h *record.Header, pos storage.Pos) error {
 		return appendEntries(&b, v.Base, h, pos, &info.memOffsets, &info.memTimes)
 	})
 	if err != nil {
@@ -148,14 +148,14 @@ func appendEntries(b *index.Builder, base storage.Offset, h *record.Header, pos 
 }
 
 // eachHeader calls fn with the header of each batch from pos on, until fn returns errStop.
-func (v *View) eachHeader(pos storage.Pos, low storage.Offset, fn func(h *record.Header, pos storage.Pos) error) error {
-	return v.walkHeaders(context.Background(), pos, low, func(w *batchWalk) error { return fn(&w.scan.Header, w.scan.Pos) })
+func (v *View) eachHeader(ctx context.Context, pos storage.Pos, low storage.Offset, fn func(h *record.Header, pos storage.Pos) error) error {
+	return v.walkHeaders(ctx, pos, low, func(w *batchWalk) error { return fn(&w.scan.Header, w.scan.Pos) })
 }
 
 // Epochs returns the leader epochs that the batches carry.
-func (v *View) Epochs() (state.Epochs, error) {
+func (v *View) Epochs(ctx context.Context) (state.Epochs, error) {
 	var out state.Epochs
-	err := v.eachHeader(0, v.Base, func(h *record.Header, _ storage.Pos) error {
+	err := v.eachHeader(ctx, 0, v.Base, func(h *record.Header, _ storage.Pos) error {
 		if h.Magic >= 2 {
 			out, _ = out.Raise(h.LeaderEpoch, h.BaseOffset)
 		}
@@ -247,11 +247,11 @@ func missing(err error, path string) error {
 
 // posOf returns a position at which a batch starts and before which no batch holds o or a later offset, near the batch that does, and the smallest
 // offset that can stand there. An entry of the index that does not lead to the batch that it names is passed over.
-func (v *View) posOf(log io.ReaderAt, o storage.Offset) (storage.Pos, storage.Offset, error) {
+func (v *View) posOf(ctx context.Context, log io.ReaderAt, o storage.Offset) (storage.Pos, storage.Offset, error) {
 	if o <= v.Base {
 		return 0, v.Base, nil
 	}
-	info, err := v.indexInfo()
+	info, err := v.indexInfo(ctx)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -91,7 +91,7 @@ func (l *legacyLog) check(tb testing.TB) {
 	}
 	var r Reader
 	defer r.Close()
-	if err := r.Open(v, v.Base); err != nil {
+	if err := r.Open(ctx, v, v.Base); err != nil {
 		tb.Fatal(err)
 	}
 	for i := range recs {
@@ -318,7 +318,7 @@ func TestLegacyDamage(t *testing.T) {
 				l := openLegacy(t, writeLog(t, log), "/d/t-0", 100, int64(len(log)), nil)
 				var r Reader
 				defer r.Close()
-				if err := r.Open(&l.view, 100); err != nil {
+				if err := r.Open(context.Background(), &l.view, 100); err != nil {
 					t.Fatal(err)
 				}
 				var got []storage.Offset

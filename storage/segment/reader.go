@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,11 +25,11 @@ type Reader struct {
 }
 
 // Open makes the reader stand before the first record of v at or after o. The reader may have been used before.
-func (r *Reader) Open(v *View, o storage.Offset) error {
+func (r *Reader) Open(ctx context.Context, v *View, o storage.Offset) error {
 	r.Close()
-	r.view = *v
 	r.from, r.ahead = o, firstChunk
 	if v.Empty() {
+		r.view = *v
 		r.scan.reset(v.Segment, nil, 0, 0, v.Base)
 		return nil
 	}
@@ -37,22 +38,23 @@ func (r *Reader) Open(v *View, o storage.Offset) error {
 		return err
 	}
 	r.file, r.open = f, true
-	pos, low, err := v.posOf(r.file, o)
+	pos, low, err := v.posOf(ctx, r.file, o)
 	if err != nil {
 		r.Close()
 		return err
 	}
+	r.view = *v // not earlier: who was interrupted opens the reader again for what it has not seen
 	r.scan.reset(v.Segment, r.file, pos, v.Size, low)
 	return nil
 }
 
 // Extend tells the reader that its segment has grown to v.
-func (r *Reader) Extend(v *View) error {
+func (r *Reader) Extend(ctx context.Context, v *View) error {
 	if v.Segment != r.view.Segment {
 		return storage.ErrClosed
 	}
 	if !r.open && !v.Empty() {
-		return r.Open(v, r.from)
+		return r.Open(ctx, v, r.from)
 	}
 	r.view = *v
 	r.scan.end = v.Size

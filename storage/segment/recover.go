@@ -102,7 +102,7 @@ func (s *Segment) Tail(ctx context.Context, size storage.Pos) (v View, err error
 		return v, err
 	}
 	defer f.Unpin()
-	pos, low, err := v.posOf(f, s.highest())
+	pos, low, err := v.posOf(ctx, f, s.highest())
 	if err != nil {
 		return v, err
 	}
@@ -250,13 +250,13 @@ func (s *Segment) Resume(ctx context.Context, size storage.Pos) (a Appender, tim
 	}
 	a.sizes = index.ResumeSizes(max(s.interval, minSizeInterval), entries, h.Total)
 	a.Size, a.Next = size, v.Next
-	ok, times, err = s.resumeIndexes(&v, &a)
+	ok, times, err = s.resumeIndexes(ctx, &v, &a)
 	return a, times, ok, err
 }
 
 // resumeIndexes puts the index builder as it was after the segment's batches, and says how many entries of the time index to keep.
-func (s *Segment) resumeIndexes(v *View, a *Appender) (ok bool, keep int, err error) {
-	info, err := v.indexInfo()
+func (s *Segment) resumeIndexes(ctx context.Context, v *View, a *Appender) (ok bool, keep int, err error) {
+	info, err := v.indexInfo(ctx)
 	if err != nil || info.memOffsets != nil {
 		return false, 0, err
 	}
@@ -283,14 +283,14 @@ func (s *Segment) resumeIndexes(v *View, a *Appender) (ok bool, keep int, err er
 		maxTs, maxOffset = storage.NoTimestamp, s.Base
 	}
 	first := true
-	err = v.eachHeader(0, s.Base, func(h *record.Header, _ storage.Pos) error {
+	err = v.eachHeader(ctx, 0, s.Base, func(h *record.Header, _ storage.Pos) error {
 		a.firstMax, first = h.MaxTimestamp, false
 		return errStop
 	})
 	if err = ignoreStop(err); err != nil || first {
 		return false, 0, err
 	}
-	err = v.eachHeader(lastOffset.Pos, s.Base, func(h *record.Header, _ storage.Pos) error {
+	err = v.eachHeader(ctx, lastOffset.Pos, s.Base, func(h *record.Header, _ storage.Pos) error {
 		if h.MaxTimestamp > maxTs {
 			maxTs, maxOffset = h.MaxTimestamp, h.LastOffset()
 		}

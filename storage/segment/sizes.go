@@ -172,7 +172,10 @@ func (v *View) SaveSizes(ctx context.Context) error {
 	}
 	t := *known
 	var edges sizeEdges
-	if err := v.edges(&edges); err != nil {
+	if err := v.edges(ctx, &edges); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		v.env.Log.Warn("size index not kept", "path", v.logPath(), "err", err)
 		return ctx.Err()
 	}
@@ -186,19 +189,19 @@ func (v *View) SaveSizes(ctx context.Context) error {
 }
 
 // edges finds first and last batch and the largest timestamp.
-func (v *View) edges(e *sizeEdges) error {
+func (v *View) edges(ctx context.Context, e *sizeEdges) error {
 	first := func(h *record.Header, pos storage.Pos) error {
 		e.add(h, pos)
 		return errStop
 	}
-	if err := ignoreStop(v.eachHeader(0, v.Base, first)); err != nil {
+	if err := ignoreStop(v.eachHeader(ctx, 0, v.Base, first)); err != nil {
 		return err
 	}
-	pos, err := v.batchPosRough(v.Next - 1)
+	pos, err := v.batchPosRough(ctx, v.Next-1)
 	if err != nil {
 		return err
 	}
-	err = v.eachHeader(pos, v.Base, func(h *record.Header, pos storage.Pos) error {
+	err = v.eachHeader(ctx, pos, v.Base, func(h *record.Header, pos storage.Pos) error {
 		e.add(h, pos)
 		return nil
 	})

@@ -144,13 +144,13 @@ func (x *Hidden) touches(from, to storage.Offset) bool {
 }
 
 // Committed returns the view as read_committed shows it: without what is hidden and, if stable lies in it, only up to there.
-func (v *View) Committed(hidden *Hidden, stable storage.Offset) (View, error) {
+func (v *View) Committed(ctx context.Context, hidden *Hidden, stable storage.Offset) (View, error) {
 	c := *v
 	if hidden.touches(v.Base, v.Next) {
 		c.Hidden, c.Live, c.Tail = hidden, nil, true
 	}
 	if stable < v.Next {
-		pos, err := v.batchPos(stable, false)
+		pos, err := v.batchPos(ctx, stable, false)
 		if err != nil {
 			return c, err
 		}
@@ -162,7 +162,7 @@ func (v *View) Committed(hidden *Hidden, stable storage.Offset) (View, error) {
 // EachProduced calls fn for the batches of producers from offset from on, in order, and with what a control batch says. Batches that cannot be read are passed
 // over.
 func (v *View) EachProduced(ctx context.Context, from storage.Offset, fn func(h *record.Header, c record.ControlRecord, control bool)) error {
-	pos, err := v.batchPos(max(from, v.Base), false)
+	pos, err := v.batchPos(ctx, max(from, v.Base), false)
 	if err != nil {
 		return err
 	}

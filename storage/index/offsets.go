@@ -9,6 +9,9 @@ import (
 	"github.com/logmount/logmount/storage"
 )
 
+// MaxRelative is the largest offset relative to its segment's base: index entries have 32 bits for it.
+const MaxRelative = math.MaxInt32
+
 // OffsetEntrySize is the size of an entry of an offset index.
 const OffsetEntrySize = 8
 
@@ -32,7 +35,7 @@ func AppendOffsetEntry(dst []byte, base storage.Offset, e OffsetEntry) ([]byte, 
 }
 
 // relative reports whether o can be written in an index of the segment with that base.
-func relative(base, o storage.Offset) bool { return o >= base && o-base <= math.MaxInt32 }
+func relative(base, o storage.Offset) bool { return o >= base && o-base <= MaxRelative }
 
 // Offsets looks up in the first N entries of an offset index.
 type Offsets struct {

@@ -6,6 +6,9 @@ import (
 	"github.com/logmount/logmount/storage"
 )
 
+// MinSizeInterval is the smallest distance between entries of a size index that is built, in bytes of log.
+const MinSizeInterval = 1 << 10
+
 // Sums counts visible data records and the bytes of their keys and values. A null key or value has no bytes.
 type Sums struct {
 	Records, KeyBytes, ValueBytes int64

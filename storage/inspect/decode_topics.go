@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/logmount/logmount/storage/state"
 )
 
 // The decoders, as --decode names them, and the topics that are theirs.
@@ -17,7 +19,6 @@ const (
 
 	topicOffsets      = "__consumer_offsets"
 	topicTransactions = "__transaction_state"
-	topicMetadata     = "__cluster_metadata"
 	topicShare        = "__share_group_state"
 	topicRemote       = "__remote_log_metadata"
 )
@@ -59,7 +60,7 @@ func (d *dumper) decoder() decoder {
 			name = decodeOffsets
 		case topicTransactions:
 			name = decodeTransactions
-		case topicMetadata:
+		case state.MetadataTopic:
 			name = decodeMetadata
 		case topicShare:
 			name = decodeShare

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/index"
 	"github.com/logmount/logmount/storage/record"
 	"github.com/logmount/logmount/storage/state"
 )
@@ -197,7 +198,7 @@ func (l *logDump) checkOffsets(b Batch, h *record.Header, expected storage.Offse
 		l.damage(b.Pos, fmt.Sprintf("offset %d behind a batch that ends at %d", h.BaseOffset, expected-1))
 	case base >= 0 && h.BaseOffset < base:
 		l.damage(b.Pos, fmt.Sprintf("offset %d is below the base offset of the segment, %d", h.BaseOffset, base))
-	case base >= 0 && h.LastOffset()-base > maxRelative:
+	case base >= 0 && h.LastOffset()-base > index.MaxRelative:
 		l.damage(b.Pos, fmt.Sprintf("offset %d is too far above the base offset of the segment, %d", h.LastOffset(), base))
 	}
 }

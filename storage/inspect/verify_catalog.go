@@ -23,9 +23,6 @@ type catalogFile struct {
 	} `json:"deleting"`
 }
 
-// maxPartitions is how many partitions of a topic the engine takes.
-const maxPartitions = 100_000
-
 func (v *verifier) readCatalog() {
 	const name = state.TopicsFile
 	b, ok := v.readTopFile(name, CatalogSyntax)
@@ -54,7 +51,7 @@ func (v *verifier) readCatalog() {
 		if err != nil {
 			v.top.wrong(about(name, Damage, CatalogSyntax, repair, "topic %.80q: %v", topic, err))
 		}
-		if t.Partitions < 1 || t.Partitions > maxPartitions {
+		if t.Partitions < 1 || t.Partitions > state.MaxPartitions {
 			v.top.wrong(about(name, Damage, CatalogSyntax, repair, "topic %.80q has %d partitions", topic, t.Partitions))
 			return
 		}

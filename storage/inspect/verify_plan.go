@@ -66,7 +66,7 @@ func (p *partPlan) failed(path string, err error) {
 
 // plan lists a partition's directory and reads its small files. What is found is kept in the plan: it runs beside the collector.
 func (v *verifier) plan(tp storage.TopicPartition) *partPlan {
-	p := &partPlan{tp: tp, dir: tp.String(), raft: tp.Topic == metadataTopic, adopt: v.opt.Adopt}
+	p := &partPlan{tp: tp, dir: tp.String(), raft: tp.Topic == state.MetadataTopic, adopt: v.opt.Adopt}
 	p.clean = v.top.clean && !p.raft // the metadata log is never closed in order
 	p.recovery, _ = v.top.point(state.RecoveryPointFile, tp)
 	p.start, _ = v.top.point(state.LogStartFile, tp)

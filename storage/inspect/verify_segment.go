@@ -260,7 +260,7 @@ func (c *segCheck) misplaced(h *record.Header, b *Batch) error {
 	switch {
 	case h.BaseOffset < c.low:
 		return fmt.Errorf("offsets %d to %d where %d or more is expected", h.BaseOffset, h.LastOffset(), c.low)
-	case h.LastOffset()-c.s.base > maxRelative:
+	case h.LastOffset()-c.s.base > index.MaxRelative:
 		return fmt.Errorf("offset %d is too far from the segment's base %d", h.LastOffset(), c.s.base)
 	case h.LastOffset() >= c.s.next:
 		return fmt.Errorf("offsets %d to %d reach into the next segment, which starts at %d", h.BaseOffset, h.LastOffset(), c.s.next)

@@ -15,11 +15,7 @@ import (
 	"github.com/logmount/logmount/storage/vfs"
 )
 
-const (
-	smallLimit = 64 << 20 // of files that are read whole
-
-	metadataTopic = "__cluster_metadata"
-)
+const smallLimit = 64 << 20 // of files that are read whole
 
 // checkpointFiles are the offset checkpoints at the top.
 var checkpointFiles = []string{state.RecoveryPointFile, state.LogStartFile, state.HighWatermarkFile, state.CleanerOffsetFile}

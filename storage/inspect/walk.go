@@ -8,12 +8,11 @@ import (
 	"syscall"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/index"
 	"github.com/logmount/logmount/storage/record"
 )
 
 const (
-	// maxRelative is the largest offset relative to its segment's base.
-	maxRelative = 1<<31 - 1
 	// maxBatch is the largest batch that is read as a whole; brokers take no larger message than an array of Java can be, and seldom more than 100 MB.
 	maxBatch = 256 << 20
 	// walkChunk is what is read ahead.
@@ -278,7 +277,7 @@ func (w *walker) plausible(pos storage.Pos) (bool, error) {
 
 // fits reports whether the segment can hold the offset.
 func (w *walker) fits(o storage.Offset) bool {
-	return w.base < 0 || o >= w.base && o-w.base <= maxRelative
+	return w.base < 0 || o >= w.base && o-w.base <= index.MaxRelative
 }
 
 // unreadable is the gap that begins with a read error.

@@ -21,7 +21,7 @@ const (
 )
 
 // MaxPartitions is how many partitions a topic may have.
-const MaxPartitions = 100_000
+const MaxPartitions = state.MaxPartitions
 
 // catalog is the content of state.TopicsFile. It is not changed once written; a change makes a copy.
 type catalog struct {

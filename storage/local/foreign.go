@@ -18,7 +18,7 @@ import (
 
 // internalTopics are those that a broker keeps its own affairs in. One strange record there, and it does not start again.
 var internalTopics = map[string]bool{
-	metadataTopic: true, "__consumer_offsets": true, "__transaction_state": true, "__share_group_state": true, "__remote_log_metadata": true,
+	state.MetadataTopic: true, "__consumer_offsets": true, "__transaction_state": true, "__share_group_state": true, "__remote_log_metadata": true,
 }
 
 const internalReason = "it is an internal topic of brokers"

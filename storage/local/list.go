@@ -10,9 +10,6 @@ import (
 	"github.com/logmount/logmount/storage/vfs"
 )
 
-// settled is how long a directory must have been unchanged for its modification time to tell a change: clocks of file systems are coarse.
-const settled = 2 * time.Second
-
 // sighting is what was seen of the directory when it was last listed.
 type sighting struct {
 	info   vfs.FileInfo
@@ -40,7 +37,7 @@ func (e *Engine) unchanged(info vfs.FileInfo) bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	s := &e.seen
-	return info.Ino == s.info.Ino && info.Modified == s.info.Modified && s.at.Sub(timeOf(info.Modified)) > settled
+	return s.info.Still(info, s.at)
 }
 
 // list reads the directory's listing and makes the topics in it known. Logs whose directory is there as before stay as they are.

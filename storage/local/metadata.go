@@ -19,15 +19,12 @@ import (
 	"github.com/logmount/logmount/storage/vfs"
 )
 
-const (
-	metadataTopic = "__cluster_metadata"
-	// maxMetadataBatch bounds a batch of the metadata log; controllers write far smaller ones.
-	maxMetadataBatch = 64 << 20
-)
+// maxMetadataBatch bounds a batch of the metadata log; controllers write far smaller ones.
+const maxMetadataBatch = 64 << 20
 
 // loadMetadata reads the metadata log of the cluster that a broker's directory belongs to: from the directory itself, or the first of others that has one.
 func loadMetadata(fsys vfs.FS, cluster string, dirs []string) (*kraft.State, error) {
-	log := metadataTopic + "-0"
+	log := state.MetadataTopic + "-0"
 	for _, dir := range dirs {
 		at := filepath.Join(dir, log)
 		if filepath.Base(dir) == log {

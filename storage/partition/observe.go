@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// settled is how long a directory must have been unchanged for its modification time to tell a change: clocks of file systems are coarse.
-	settled = 2 * time.Second
 	// swapWait is how long a directory may look as if a compaction were being swapped in before that is taken for what a crash left.
 	swapWait = time.Second
 	swapStep = 5 * time.Millisecond
@@ -94,8 +92,7 @@ func (l *Log) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	same := o.whole != nil && dir.Ino == o.dir.Ino && dir.Modified == o.dir.Modified && o.dirAt.Sub(time.Unix(0, dir.Modified)) > settled
-	if same {
+	if o.whole != nil && o.dir.Still(dir, o.dirAt) {
 		file, err := l.env.FS.Stat(o.whole.active.Path())
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -124,7 +121,7 @@ const listTries = 4
 // takeListing lists the directory and publishes what has become of it.
 func (l *Log) takeListing(ctx context.Context, dir vfs.FileInfo, now time.Time) error {
 	o := l.observer
-	list, err := l.listStable(ctx, now.Sub(time.Unix(0, dir.Modified)) > settled)
+	list, err := l.listStable(ctx, dir.Settled(now))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/logmount/logmount/storage/state"
 	"github.com/logmount/logmount/storage/vfs"
 	"github.com/logmount/logmount/test/fixture"
 )
@@ -55,7 +56,7 @@ func TestIndexEqualsTheBrokers(t *testing.T) {
 	t.Logf("intervals: %v", found)
 	before := indexFiles(t, dir)
 	for name := range before {
-		if strings.Contains(name, metadataTopic) { // preallocated: it is never closed
+		if strings.Contains(name, state.MetadataTopic) { // preallocated: it is never closed
 			delete(before, name)
 			continue
 		}
@@ -64,7 +65,7 @@ func TestIndexEqualsTheBrokers(t *testing.T) {
 		}
 	}
 	for _, r := range runIndex(t, dir, IndexOptions{}) {
-		if !r.Written && !strings.HasPrefix(r.Log, metadataTopic) || r.Interval != usualInterval {
+		if !r.Written && !strings.HasPrefix(r.Log, state.MetadataTopic) || r.Interval != usualInterval {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -78,7 +79,7 @@ func TestIndexEqualsTheBrokers(t *testing.T) {
 		delete(after, name)
 	}
 	for name := range after {
-		if strings.Contains(name, metadataTopic) {
+		if strings.Contains(name, state.MetadataTopic) {
 			continue
 		}
 		t.Errorf("%s: made, but there was none", name)

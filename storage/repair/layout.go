@@ -12,10 +12,6 @@ import (
 	"github.com/logmount/logmount/storage/state"
 )
 
-const (
-	metadataTopic = "__cluster_metadata"
-)
-
 // checkpointFiles are the offset checkpoints at the top.
 var checkpointFiles = []string{state.RecoveryPointFile, state.LogStartFile, state.HighWatermarkFile, state.CleanerOffsetFile}
 
@@ -153,7 +149,7 @@ func (d *disk) read(sel []string, opt *Options) (*Layout, error) {
 		if st, err := d.fs.Stat(d.path(e.Name)); err != nil || !st.IsDir() {
 			continue
 		}
-		p := &Part{TP: n.TopicPartition, Dir: e.Name, Raft: n.Topic == metadataTopic, end: -1}
+		p := &Part{TP: n.TopicPartition, Dir: e.Name, Raft: n.Topic == state.MetadataTopic, end: -1}
 		if b, err := d.readOr(join(p.Dir, state.MetadataFile), nil); err == nil && b != nil {
 			p.TopicID, _ = state.ParsePartitionMetadata(b)
 		}

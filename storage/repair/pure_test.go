@@ -160,7 +160,7 @@ func TestArrange(t *testing.T) {
 }
 
 func TestPlanLeavesWhatItCannotJudge(t *testing.T) {
-	p := &Part{TP: storage.TopicPartition{Topic: metadataTopic}, Dir: metadataTopic + "-0", Raft: true, end: -1,
+	p := &Part{TP: storage.TopicPartition{Topic: state.MetadataTopic}, Dir: state.MetadataTopic + "-0", Raft: true, end: -1,
 		Segments: []SegmentFiles{{Base: 0, Next: maxOffset, Size: 1000}}}
 	l := &Layout{Parts: []*Part{p}}
 	hole := inspect.Finding{Path: p.path(0, state.ExtLog), Pos: 100, End: 200, Offset: 5, What: inspect.BatchCRC, Severity: inspect.Damage}

@@ -12,12 +12,7 @@ import (
 	"github.com/logmount/logmount/storage/record"
 )
 
-const (
-	maxRelative = 1<<31 - 1
-	maxOffset   = storage.Offset(1<<63 - 1)
-	// minSizeInterval is the smallest distance between entries of a size index, in bytes of log.
-	minSizeInterval = 1 << 10
-)
+const maxOffset = storage.Offset(1<<63 - 1)
 
 // batch is what is kept of a batch of a log.
 type batch struct {
@@ -62,7 +57,7 @@ type scanOptions struct {
 
 // scan reads a log of size bytes. Batches that are damaged, or whose offsets do not follow, are counted and passed over, as inspect.Verify does.
 func (s *scanner) scan(ctx context.Context, f io.ReaderAt, size int64, o scanOptions) (*logScan, error) {
-	r := &logScan{next: max(o.base, 0), sizes: index.SizeBuilder{Interval: max(o.interval, minSizeInterval)}}
+	r := &logScan{next: max(o.base, 0), sizes: index.SizeBuilder{Interval: max(o.interval, index.MinSizeInterval)}}
 	r.header = index.SizeHeader{Base: o.base, LogSize: size, MaxTimestamp: storage.NoTimestamp}
 	err := inspect.Walk(readerOf{ctx, f}, size, o.base, func(b inspect.Batch) error {
 		why := b.Err
@@ -118,7 +113,7 @@ func misplaced(f io.ReaderAt, low storage.Offset, h *record.Header, end storage.
 	switch {
 	case h.BaseOffset < low:
 		return fmt.Errorf("offsets %d to %d where %d or more is expected", h.BaseOffset, h.LastOffset(), low)
-	case o.base >= 0 && h.LastOffset()-o.base > maxRelative:
+	case o.base >= 0 && h.LastOffset()-o.base > index.MaxRelative:
 		return fmt.Errorf("offset %d is too far from the segment's base %d", h.LastOffset(), o.base)
 	case h.LastOffset() >= o.next:
 		return fmt.Errorf("offsets %d to %d reach into the next segment, which starts at %d", h.BaseOffset, h.LastOffset(), o.next)

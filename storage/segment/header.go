@@ -2,6 +2,7 @@ package segment
 
 import (
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/index"
 	"github.com/logmount/logmount/storage/record"
 )
 
@@ -12,7 +13,7 @@ import (
 func parseHeader(b []byte, low storage.Offset) (record.Header, error) {
 	if len(b) >= record.FrameSize && (b[16] == 0 || b[16] == 1) {
 		h, err := record.ParseLegacy(b)
-		if n := h.BaseOffset - low; err == nil && h.Count < 0 && n > 0 && n <= maxRelative {
+		if n := h.BaseOffset - low; err == nil && h.Count < 0 && n > 0 && n <= index.MaxRelative {
 			h.BaseOffset, h.LastOffsetDelta = low, int32(n)
 		}
 		return h, err

@@ -170,7 +170,7 @@ func (s *Segment) NewAppender(created int64) Appender {
 	return Appender{
 		seg: s, Next: s.Base, firstMax: storage.NoTimestamp, created: created,
 		builder: index.NewBuilder(s.Base, s.interval, s.maxIndex),
-		sizes:   index.SizeBuilder{Interval: max(s.interval, minSizeInterval)},
+		sizes:   index.SizeBuilder{Interval: max(s.interval, index.MinSizeInterval)},
 	}
 }
 
@@ -198,13 +198,13 @@ func (a *Appender) Add(h *record.Header, sums Sums, offsets, times *[]byte) erro
 // MustRoll reports whether a batch of n bytes belongs into a new segment: kafka-format's roll conditions.
 func (a *Appender) MustRoll(n, maxTimestamp int64, last storage.Offset, segmentBytes, segmentMs, now int64) bool {
 	if a.Size == 0 {
-		return last-a.seg.Base > maxRelative
+		return last-a.seg.Base > index.MaxRelative
 	}
 	waited := now - a.created
 	if a.firstMax >= 0 {
 		waited = maxTimestamp - a.firstMax
 	}
-	return int64(a.Size) > segmentBytes-n || waited > segmentMs || a.builder.Full() || last-a.seg.Base > maxRelative
+	return int64(a.Size) > segmentBytes-n || waited > segmentMs || a.builder.Full() || last-a.seg.Base > index.MaxRelative
 }
 
 // View returns what the segment holds as far as the appender knows.
@@ -248,7 +248,7 @@ func (s *Segment) Resume(ctx context.Context, size storage.Pos) (a Appender, tim
 	if err != nil {
 		return a, 0, false, nil //nolint:nilerr // Derived: the log is scanned instead.
 	}
-	a.sizes = index.ResumeSizes(max(s.interval, minSizeInterval), entries, h.Total)
+	a.sizes = index.ResumeSizes(max(s.interval, index.MinSizeInterval), entries, h.Total)
 	a.Size, a.Next = size, v.Next
 	ok, times, err = s.resumeIndexes(ctx, &v, &a)
 	return a, times, ok, err

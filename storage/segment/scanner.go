@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/index"
 	"github.com/logmount/logmount/storage/record"
 )
 
@@ -154,12 +155,9 @@ func (s *Scanner) checkGap(h *record.Header) error {
 	return nil
 }
 
-// maxRelative is the largest offset relative to its segment's base.
-const maxRelative = 1<<31 - 1
-
 // highest is the largest offset that the segment can hold.
 func (s *Segment) highest() storage.Offset {
-	return s.Base + min(maxRelative, math.MaxInt64-1-s.Base)
+	return s.Base + min(index.MaxRelative, math.MaxInt64-1-s.Base)
 }
 
 // Batch returns the whole batch that Next found, its checksum verified. It is valid until the next call.

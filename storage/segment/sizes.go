@@ -13,9 +13,6 @@ import (
 	"github.com/logmount/logmount/storage/vfs"
 )
 
-// minSizeInterval is the smallest distance between entries of a size index that is built here, in bytes of log.
-const minSizeInterval = 1 << 10
-
 // maxSizesBytes bounds what is read as a size index: a segment of 2 GiB with an entry every KiB.
 const maxSizesBytes = index.SizeHeaderSize + index.SizeEntrySize<<21
 
@@ -105,7 +102,7 @@ func (v *View) loadSizes() (*Table, error) {
 
 // buildSizes sums up the whole segment and keeps the result in a file where one may be written.
 func (v *View) buildSizes(ctx context.Context) (*Table, error) {
-	b := index.SizeBuilder{Interval: max(v.interval, minSizeInterval)}
+	b := index.SizeBuilder{Interval: max(v.interval, index.MinSizeInterval)}
 	var edges sizeEdges
 	lost := func(*storage.CorruptError) error {
 		edges.lost = true

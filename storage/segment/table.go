@@ -192,7 +192,7 @@ func (v *View) measure(ctx context.Context, m *storage.Measure) (*Table, error) 
 	next := *x
 	interval := storage.Pos(measuredInterval)
 	if m.Size == nil {
-		interval = max(storage.Pos(v.interval), minSizeInterval)
+		interval = max(storage.Pos(v.interval), index.MinSizeInterval)
 	}
 	last := -interval
 	if n := len(next.table.Entries); n > 0 {

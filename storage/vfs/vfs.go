@@ -13,6 +13,7 @@ package vfs
 import (
 	"io"
 	"io/fs"
+	"time"
 )
 
 // FS is a file system. Names are paths as the implementation takes them; the product uses absolute ones. All methods may be called concurrently.
@@ -75,6 +76,17 @@ type FileInfo struct {
 	Ino      uint64
 	Dev      uint64
 	UID, GID uint32
+}
+
+// settled is how long a directory must have been unchanged for its modification time to tell a change: clocks of file systems are coarse.
+const settled = 2 * time.Second
+
+// Settled reports whether a directory had been unchanged for so long at that time that the next change will have another modification time.
+func (i FileInfo) Settled(at time.Time) bool { return at.Sub(time.Unix(0, i.Modified)) > settled }
+
+// Still reports whether now describes the directory that i describes, unchanged since what was read of it at that time.
+func (i FileInfo) Still(now FileInfo, at time.Time) bool {
+	return now.Ino == i.Ino && now.Modified == i.Modified && i.Settled(at)
 }
 
 // IsDir reports whether it is a directory.

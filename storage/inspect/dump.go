@@ -258,7 +258,7 @@ func (d *dumper) lastSegment() bool {
 		return false
 	}
 	for _, e := range entries {
-		if base, ext, suffix, ok := state.ParseFileName(e.Name); ok && ext == state.ExtLog && suffix == "" && base > d.cur.base {
+		if base, ok := state.ParseLogName(e.Name); ok && base > d.cur.base {
 			return false
 		}
 	}

@@ -94,8 +94,8 @@ func (g *groupReader) partition(dir string) error {
 	}
 	g.pending = map[int64][]commit{}
 	for _, e := range entries { // names of 20 digits sort as their numbers do
-		base, ext, suffix, ok := state.ParseFileName(e.Name)
-		if !ok || ext != state.ExtLog || suffix != "" {
+		base, ok := state.ParseLogName(e.Name)
+		if !ok {
 			continue
 		}
 		if err := g.segment(filepath.Join(dir, e.Name), base); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -128,7 +128,7 @@ func (v *verifier) listLogs(dir string) []int64 {
 		return nil
 	}
 	for _, e := range entries {
-		if _, ext, suffix, ok := state.ParseFileName(e.Name); ok && ext == state.ExtLog && suffix == "" {
+		if _, ok := state.ParseLogName(e.Name); ok {
 			if st, err := v.fsys.Stat(v.path(join(dir, e.Name))); err == nil {
 				out = append(out, st.Size)
 			}

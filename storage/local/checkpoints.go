@@ -196,7 +196,7 @@ func (e *Engine) removedBelow(dir string, start storage.Offset) bool {
 		return false
 	}
 	for _, en := range entries {
-		if base, ext, suffix, ok := state.ParseFileName(en.Name); ok && ext == state.ExtLog && suffix == "" && base < start {
+		if base, ok := state.ParseLogName(en.Name); ok && base < start {
 			return false
 		}
 	}

@@ -52,7 +52,7 @@ func (e *Engine) hasLog(dir string) (bool, error) {
 		return false, err
 	}
 	for _, en := range entries {
-		if _, ext, suffix, ok := state.ParseFileName(en.Name); ok && ext == state.ExtLog && suffix == "" {
+		if _, ok := state.ParseLogName(en.Name); ok {
 			return true, nil
 		}
 	}

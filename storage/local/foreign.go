@@ -169,7 +169,7 @@ func (e *Engine) tiered(p *part) (bool, error) {
 		return false, err
 	}
 	for _, en := range entries { // in the order of base offsets
-		if base, ext, suffix, ok := state.ParseFileName(en.Name); ok && ext == state.ExtLog && suffix == "" {
+		if base, ok := state.ParseLogName(en.Name); ok {
 			return start < base, nil
 		}
 	}

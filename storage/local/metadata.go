@@ -73,7 +73,7 @@ func readMetadata(fsys vfs.FS, dir string) (*kraft.State, error) {
 	var logs []storage.Offset
 	snapshot, end := "", storage.Offset(-1)
 	for _, en := range entries {
-		if base, ext, suffix, ok := state.ParseFileName(en.Name); ok && ext == state.ExtLog && suffix == "" {
+		if base, ok := state.ParseLogName(en.Name); ok {
 			logs = append(logs, base)
 		}
 		if o, ok := snapshotName(en.Name); ok && o >= end { // entries are sorted: of equal offsets the later epoch counts

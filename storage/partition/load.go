@@ -52,8 +52,8 @@ func (l *Log) listed(ctx context.Context, entries []vfs.DirEntry) ([]found, erro
 	}
 	out := swaps.in
 	for _, e := range entries {
-		base, ext, suffix, ok := state.ParseFileName(e.Name)
-		if !ok || suffix != "" || ext != state.ExtLog || swaps.replaces(base) {
+		base, ok := state.ParseLogName(e.Name)
+		if !ok || swaps.replaces(base) {
 			continue
 		}
 		f, err := l.find(l.newSegment(base))

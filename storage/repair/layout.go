@@ -235,7 +235,7 @@ func (d *disk) readPart(l *Layout, p *Part, opt *Options) error {
 		}
 		p.Files = append(p.Files, e.Name)
 		if name, ok := strings.CutSuffix(e.Name, state.SuffixMoving); ok {
-			if base, ext, suffix, ok := state.ParseFileName(name); ok && ext == state.ExtLog && suffix == "" {
+			if base, ok := state.ParseLogName(name); ok {
 				p.Moving = append(p.Moving, base)
 			}
 			continue

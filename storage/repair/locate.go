@@ -20,7 +20,7 @@ func Locate(fsys vfs.FS, dir string) (data string, partition []string, lock bool
 	}
 	holds := false
 	for _, e := range entries {
-		if _, ext, suffix, ok := state.ParseFileName(e.Name); ok && ext == state.ExtLog && suffix == "" {
+		if _, ok := state.ParseLogName(e.Name); ok {
 			holds = true
 		}
 	}

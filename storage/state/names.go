@@ -184,3 +184,12 @@ func ParseFileName(name string) (base storage.Offset, ext, suffix string, ok boo
 	}
 	return storage.Offset(n), ext, suffix, true
 }
+
+// ParseLogName returns the base offset of the segment whose log, in its place, has that name. ok is false for every other name.
+func ParseLogName(name string) (base storage.Offset, ok bool) {
+	base, ext, suffix, ok := ParseFileName(name)
+	if !ok || ext != ExtLog || suffix != "" {
+		return 0, false
+	}
+	return base, true
+}

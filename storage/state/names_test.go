@@ -131,6 +131,14 @@ func TestFileNames(t *testing.T) {
 			if ok && FileName(base, ext+suffix) != tt.in {
 				t.Errorf("written again as %s", FileName(base, ext+suffix))
 			}
+			isLog := tt.ok && tt.in == FileName(tt.base, ExtLog)
+			wantBase := tt.base
+			if !isLog {
+				wantBase = 0
+			}
+			if base, ok := ParseLogName(tt.in); ok != isLog || base != wantBase {
+				t.Errorf("as a log: got %d, %t, want %d, %t", base, ok, wantBase, isLog)
+			}
 		})
 	}
 }

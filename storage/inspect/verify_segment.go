@@ -174,7 +174,7 @@ func (c *segCheck) batch(b *Batch) {
 		h = *c.reader.Header() // of an older version it knows the first offset only now
 		sums, maxTs, err = c.records(&h)
 	}
-	if why := c.misplaced(&h, b); why != nil {
+	if why := Misplaced(c.file, &h, b.End(), Place{Base: c.s.base, Low: c.low, Next: c.s.next}); why != nil {
 		c.stretch(b, BatchOffset, why)
 		return
 	}
@@ -253,29 +253,6 @@ func (c *segCheck) settle(next storage.Offset) {
 		f.Repair = "cut the bytes out, or leave them: readers pass over them with an error"
 	}
 	c.r.add(f)
-}
-
-// misplaced says why a batch with a right checksum, which does not cover offsets, cannot be where it is.
-func (c *segCheck) misplaced(h *record.Header, b *Batch) error {
-	switch {
-	case h.BaseOffset < c.low:
-		return fmt.Errorf("offsets %d to %d where %d or more is expected", h.BaseOffset, h.LastOffset(), c.low)
-	case h.LastOffset()-c.s.base > index.MaxRelative:
-		return fmt.Errorf("offset %d is too far from the segment's base %d", h.LastOffset(), c.s.base)
-	case h.LastOffset() >= c.s.next:
-		return fmt.Errorf("offsets %d to %d reach into the next segment, which starts at %d", h.BaseOffset, h.LastOffset(), c.s.next)
-	case h.BaseOffset == c.low:
-		return nil
-	}
-	// A batch behind it that fits better tells that this one's offset is wrong.
-	var buf [record.FrameSize]byte
-	if n, _ := c.file.ReadAt(buf[:], int64(b.End())); n < len(buf) {
-		return nil
-	}
-	if f, err := record.ParseFrame(buf[:]); err == nil && f.Offset >= c.low && f.Offset < h.NextOffset() {
-		return fmt.Errorf("offset %d before a batch with offset %d, where %d is expected", h.BaseOffset, f.Offset, c.low)
-	}
-	return nil
 }
 
 // missing notes that offsets are missing before a batch.

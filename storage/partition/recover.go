@@ -162,16 +162,7 @@ func (l *Log) setAside(s *segment.Segment) error {
 
 // tornName returns a name that is not taken for what is moved aside.
 func (l *Log) tornName(path string) (string, error) {
-	for i := 1; ; i++ {
-		name := path + state.SuffixTorn
-		if i > 1 {
-			name = fmt.Sprintf("%s.%d%s", path, i, state.SuffixTorn)
-		}
-		ok, err := vfs.Exists(l.env.FS, name)
-		if err != nil || !ok {
-			return name, err
-		}
-	}
+	return state.TornName(path, func(name string) (bool, error) { return vfs.Exists(l.env.FS, name) })
 }
 
 // copyTorn keeps the bytes from pos on in a file of their own, unless all of them are zero.

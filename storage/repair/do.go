@@ -190,16 +190,7 @@ func (r *run) replaceWith(k Kind, name, why string, old, b []byte) error {
 
 // freeName returns the name under which a file is set aside.
 func (r *run) freeName(name string) (string, error) {
-	for i := 1; ; i++ {
-		to := name + state.SuffixTorn
-		if i > 1 {
-			to = name + "." + strconv.Itoa(i) + state.SuffixTorn
-		}
-		there, err := vfs.Exists(r.fs, r.path(to))
-		if err != nil || !there {
-			return to, err
-		}
-	}
+	return state.TornName(name, func(to string) (bool, error) { return vfs.Exists(r.fs, r.path(to)) })
 }
 
 // setEpoch writes a leader epoch into a batch.

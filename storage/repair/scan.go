@@ -91,7 +91,7 @@ func (s *scanner) batch(f io.ReaderAt, r *logScan, b *inspect.Batch, o scanOptio
 		}
 		h = *s.reader.Header() // of an older version it knows the first offset only now
 	}
-	if err := misplaced(f, r.next, &h, b.End(), o); err != nil {
+	if err := inspect.Misplaced(f, &h, b.End(), inspect.Place{Base: o.base, Low: r.next, Next: o.next}); err != nil {
 		return err
 	}
 	var sums record.Sums
@@ -104,28 +104,6 @@ func (s *scanner) batch(f io.ReaderAt, r *logScan, b *inspect.Batch, o scanOptio
 	r.take(&h, b.Pos, sums)
 	if s.txns != nil && h.Magic >= 2 {
 		r.aborted = s.txns.batch(r.aborted, &h, &s.reader)
-	}
-	return nil
-}
-
-// misplaced says why a batch with a right checksum, which does not cover offsets, cannot be where it is.
-func misplaced(f io.ReaderAt, low storage.Offset, h *record.Header, end storage.Pos, o scanOptions) error {
-	switch {
-	case h.BaseOffset < low:
-		return fmt.Errorf("offsets %d to %d where %d or more is expected", h.BaseOffset, h.LastOffset(), low)
-	case o.base >= 0 && h.LastOffset()-o.base > index.MaxRelative:
-		return fmt.Errorf("offset %d is too far from the segment's base %d", h.LastOffset(), o.base)
-	case h.LastOffset() >= o.next:
-		return fmt.Errorf("offsets %d to %d reach into the next segment, which starts at %d", h.BaseOffset, h.LastOffset(), o.next)
-	case h.BaseOffset == low:
-		return nil
-	}
-	var buf [record.FrameSize]byte
-	if n, _ := f.ReadAt(buf[:], int64(end)); n < len(buf) {
-		return nil
-	}
-	if g, err := record.ParseFrame(buf[:]); err == nil && g.Offset >= low && g.Offset < h.NextOffset() {
-		return fmt.Errorf("offset %d before a batch with offset %d, where %d is expected", h.BaseOffset, g.Offset, low)
 	}
 	return nil
 }

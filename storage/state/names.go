@@ -193,3 +193,17 @@ func ParseLogName(name string) (base storage.Offset, ok bool) {
 	}
 	return base, true
 }
+
+// TornName returns the name for what is moved aside of a file: the first that is not taken.
+func TornName(name string, taken func(string) (bool, error)) (string, error) {
+	for i := 1; ; i++ {
+		to := name + SuffixTorn
+		if i > 1 {
+			to = name + "." + strconv.Itoa(i) + SuffixTorn
+		}
+		there, err := taken(to)
+		if err != nil || !there {
+			return to, err
+		}
+	}
+}

@@ -142,3 +142,18 @@ func TestFileNames(t *testing.T) {
 		})
 	}
 }
+
+func TestTornName(t *testing.T) {
+	there := map[string]bool{}
+	taken := func(name string) (bool, error) { return there[name], nil }
+	for _, want := range []string{"a.log.torn", "a.log.2.torn", "a.log.3.torn"} {
+		got, err := TornName("a.log", taken)
+		if err != nil || got != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+		there[got] = true
+	}
+	if _, err := TornName("b.log", func(string) (bool, error) { return false, storage.ErrCorrupt }); !errors.Is(err, storage.ErrCorrupt) {
+		t.Errorf("got %v, want what kept it from looking", err)
+	}
+}

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -9,54 +8,36 @@ import (
 	"github.com/logmount/logmount/storage/state"
 )
 
-// catalogFile is what Verify wants to know of the catalogue of topics.
-type catalogFile struct {
-	Version int `json:"version"`
-	Topics  map[string]struct {
-		ID         string            `json:"id"`
-		Partitions int32             `json:"partitions"`
-		Config     map[string]string `json:"config"`
-	} `json:"topics"`
-	Deleting []struct {
-		Dir string `json:"dir"`
-		As  string `json:"as"`
-	} `json:"deleting"`
-}
-
 func (v *verifier) readCatalog() {
 	const name = state.TopicsFile
 	b, ok := v.readTopFile(name, CatalogSyntax)
 	if !ok {
 		return
 	}
-	const repair = "restore the file: the directory cannot be mounted without it"
-	var c catalogFile
-	if err := json.Unmarshal(b, &c); err != nil {
-		v.top.wrong(about(name, Damage, CatalogSyntax, repair, "%v", err))
+	wrong := func(format string, args ...any) {
+		v.top.wrong(about(name, Damage, CatalogSyntax, "restore the file: the directory cannot be mounted without it", format, args...))
+	}
+	c, err := state.ParseTopics(b)
+	if err != nil {
+		wrong("%v", err)
 		return
 	}
-	if c.Version != 1 {
-		v.top.wrong(about(name, Damage, CatalogSyntax, repair, "version %d is not known", c.Version))
-		return
-	}
+	bounded := true
 	for _, topic := range slices.Sorted(maps.Keys(c.Topics)) {
 		t := c.Topics[topic]
-		err := state.ValidTopic(topic)
-		if err == nil && v.opt.Config != nil {
-			err = v.opt.Config(t.Config)
+		if err := t.Check(topic, v.opt.Config); err != nil {
+			wrong("topic %.80q: %v", topic, err)
 		}
-		if err == nil {
-			_, err = state.ParseTopicID(t.ID)
-		}
-		if err != nil {
-			v.top.wrong(about(name, Damage, CatalogSyntax, repair, "topic %.80q: %v", topic, err))
-		}
-		if t.Partitions < 1 || t.Partitions > state.MaxPartitions {
-			v.top.wrong(about(name, Damage, CatalogSyntax, repair, "topic %.80q has %d partitions", topic, t.Partitions))
-			return
+		bounded = bounded && t.Bounded()
+	}
+	for _, d := range c.Deleting {
+		if err := d.Check(); err != nil {
+			wrong("deleting %.80q: %v", d.Dir, err)
 		}
 	}
-	v.top.catalog = &c
+	if bounded { // else there is no end to what is missing
+		v.top.catalog = c
+	}
 }
 
 // checkCatalog compares the catalogue with the directories.

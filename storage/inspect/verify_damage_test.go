@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"slices"
@@ -329,6 +330,17 @@ func TestVerifyFindsWrongFiles(t *testing.T) {
 			delete(t, state.RecoveryPointFile)
 		}, []string{"damage catalog-mismatch .logmount-topics.json"}},
 		{"catalogue garbled", func(t tree, _ []string) { t.edit(".logmount-topics.json", cut(5)) }, []string{"damage catalog-syntax .logmount-topics.json"}},
+		{"catalogue of the future", func(t tree, _ []string) { t[state.TopicsFile] = []byte(`{"version":2}`) }, []string{"damage catalog-syntax .logmount-topics.json"}},
+		{"catalogue that leads out", func(t tree, _ []string) {
+			t.edit(state.TopicsFile, func(b []byte) []byte {
+				return append(b[:bytes.LastIndexByte(b, '}')], `,"deleting":[{"dir":"../etc-0","as":"x"}]}`...)
+			})
+		}, []string{"damage catalog-syntax .logmount-topics.json"}},
+		{"catalogue of too many partitions", func(t tree, _ []string) {
+			t.edit(state.TopicsFile, func(b []byte) []byte {
+				return bytes.Replace(b, []byte(`"partitions": `), []byte(`"partitions": 10000`), 1)
+			})
+		}, []string{"damage catalog-syntax .logmount-topics.json"}},
 		{"marker missing", func(t tree, _ []string) { delete(t, state.CleanMarkerFile) }, []string{notClean}},
 		{"a lock that nobody holds", func(t tree, _ []string) { t[state.LockFile] = nil }, nil},
 		{"meta.properties garbled", func(t tree, _ []string) { t[state.MetaPropertiesFile] = []byte("version=1\nnode.id=x\n") }, []string{"damage properties-wrong meta.properties"}},

@@ -30,7 +30,7 @@ type topDir struct {
 	clean   bool
 	broker  bool // has meta.properties
 	kraft   bool
-	catalog *catalogFile
+	catalog *state.Topics
 
 	points map[string]*state.Checkpoint // by the file's name
 	bad    []Finding                    // of files at the top that cannot be read

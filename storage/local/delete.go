@@ -110,7 +110,7 @@ func (e *Engine) empty(ctx context.Context, parts []*part) error {
 }
 
 func (e *Engine) dropFromCatalog(name string, parts []*part) error {
-	c := e.catalog.clone()
+	c := e.catalog.Clone()
 	delete(c.Topics, name)
 	for _, p := range parts {
 		d, err := e.newDeletion(p.tp)

@@ -91,13 +91,13 @@ func (e *Engine) finishDeletions() error {
 	if err := e.o.FS.SyncDir(e.o.Dir); err != nil {
 		return err
 	}
-	c := e.catalog.clone()
+	c := e.catalog.Clone()
 	c.Deleting = nil
 	return e.writeCatalog(c)
 }
 
 // moveAway renames a deleted directory, so that a topic of that name can be made again.
-func (e *Engine) moveAway(d deletion) error {
+func (e *Engine) moveAway(d state.Deletion) error {
 	name, err := state.ParseDirName(d.Dir)
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ type Engine struct {
 
 	// change is held (a token is in it) by whoever makes or deletes topics or writes checkpoints, and by Close. It guards the fields below.
 	change   chan struct{}
-	catalog  *catalog
+	catalog  *state.Topics
 	doubt    error     // why the catalogue on disk may be another one; nil if it is not
 	doubted  []*part   // those that it may say to be deleted: they take no appends
 	halfMade *halfMade // what could not be made and is still to be taken back

@@ -71,9 +71,9 @@ func (e *Engine) takeIn(ctx context.Context, names []string) error {
 	}
 	e.change <- struct{}{}
 	defer func() { <-e.change }()
-	c := newCatalog()
+	c := state.NewTopics()
 	if e.catalog != nil {
-		c = e.catalog.clone()
+		c = e.catalog.Clone()
 	}
 	ids := map[string]string{}
 	for _, name := range names {
@@ -98,7 +98,7 @@ func (e *Engine) takeIn(ctx context.Context, names []string) error {
 }
 
 // checkImport finds out whether a topic can be ours, and what the catalogue is to say of it. It writes nothing.
-func (e *Engine) checkImport(ctx context.Context, name string) (*catalogTopic, error) {
+func (e *Engine) checkImport(ctx context.Context, name string) (*state.Topic, error) {
 	if internalTopics[name] {
 		return nil, fmt.Errorf("%w: %s", storage.ErrNotPermitted, internalReason)
 	}
@@ -109,7 +109,7 @@ func (e *Engine) checkImport(ctx context.Context, name string) (*catalogTopic, e
 	if err != nil {
 		return nil, err
 	}
-	t := &catalogTopic{Partitions: int32(len(parts)), Created: e.o.Now().UTC().Round(0)}
+	t := &state.Topic{Partitions: int32(len(parts)), Created: e.o.Now().UTC().Round(0)}
 	for _, p := range parts {
 		if err := e.checkWhole(ctx, p); err != nil {
 			return nil, err
@@ -243,7 +243,7 @@ func (e *Engine) idOf(p *part) (string, error) {
 }
 
 // identify writes the topic id where a partition has none.
-func (e *Engine) identify(name string, t *catalogTopic) error {
+func (e *Engine) identify(name string, t *state.Topic) error {
 	for n := range t.Partitions {
 		dir := filepath.Join(e.o.Dir, storage.TopicPartition{Topic: name, Partition: n}.String())
 		path := filepath.Join(dir, state.MetadataFile)

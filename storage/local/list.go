@@ -65,7 +65,7 @@ func (e *Engine) list() error {
 }
 
 // know replaces what is known of the topics and returns the logs that are no longer there.
-func (e *Engine) know(l *listing, c *catalog, at time.Time) (dropped []*part) {
+func (e *Engine) know(l *listing, c *state.Topics, at time.Time) (dropped []*part) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	before := e.topics
@@ -92,7 +92,7 @@ func (e *Engine) know(l *listing, c *catalog, at time.Time) (dropped []*part) {
 	return dropped
 }
 
-func (e *Engine) knowPartLocked(tp storage.TopicPartition, d foundDir, c *catalog, before map[string]*topic) {
+func (e *Engine) knowPartLocked(tp storage.TopicPartition, d foundDir, c *state.Topics, before map[string]*topic) {
 	p := &part{tp: tp, dir: filepath.Join(e.o.Dir, tp.String()), ino: d.ino, found: d.modified, reason: e.reason, config: storage.DefaultTopicConfig()}
 	if c != nil {
 		ct, named := c.Topics[tp.Topic]

@@ -149,9 +149,9 @@ func (e *Engine) own(l *listing) error {
 }
 
 // settleTopics makes the catalogue and the directories agree.
-func (e *Engine) settleTopics(c *catalog, l *listing) error {
+func (e *Engine) settleTopics(c *state.Topics, l *listing) error {
 	if c == nil {
-		if err := e.writeCatalog(newCatalog()); err != nil {
+		if err := e.writeCatalog(state.NewTopics()); err != nil {
 			return err
 		}
 	} else {

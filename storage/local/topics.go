@@ -111,7 +111,7 @@ func (e *Engine) CreateTopic(ctx context.Context, spec storage.TopicSpec) error 
 	if err != nil {
 		return err
 	}
-	t := catalogTopic{ID: id, Partitions: spec.Partitions, Config: maps.Clone(spec.Config), Created: e.o.Now().UTC().Round(0)}
+	t := state.Topic{ID: id, Partitions: spec.Partitions, Config: maps.Clone(spec.Config), Created: e.o.Now().UTC().Round(0)}
 	if err := e.enlarge(spec.Name, t, 0); err != nil {
 		return fmt.Errorf("create topic %s: %w", spec.Name, err)
 	}
@@ -131,7 +131,7 @@ func (e *Engine) vacant(name string) error {
 }
 
 // enlarge makes a topic, or gives it more partitions: those from number from on. It needs Engine.change.
-func (e *Engine) enlarge(name string, t catalogTopic, from int32) error {
+func (e *Engine) enlarge(name string, t state.Topic, from int32) error {
 	var tps []storage.TopicPartition
 	for n := from; n < t.Partitions; n++ {
 		tp := storage.TopicPartition{Topic: name, Partition: n}
@@ -148,7 +148,7 @@ func (e *Engine) enlarge(name string, t catalogTopic, from int32) error {
 		return err
 	}
 	before := e.catalog
-	c := before.clone()
+	c := before.Clone()
 	c.Topics[name] = t
 	if err := e.writeCatalog(c); err != nil {
 		return err
@@ -169,13 +169,13 @@ func (e *Engine) enlarge(name string, t catalogTopic, from int32) error {
 
 // halfMade is what the making of a topic or of partitions left when it failed.
 type halfMade struct {
-	before *catalog
+	before *state.Topics
 	tps    []storage.TopicPartition
 }
 
 // undo goes back to an earlier catalogue, in which the directories made since are on their way out. What cannot be done now (the disk may be full) is done before the next change.
 func (e *Engine) undo(h *halfMade) error {
-	c := h.before.clone()
+	c := h.before.Clone()
 	for _, tp := range h.tps {
 		d, err := e.newDeletion(tp)
 		if err != nil {
@@ -191,16 +191,16 @@ func (e *Engine) undo(h *halfMade) error {
 	return nil
 }
 
-func (e *Engine) newDeletion(tp storage.TopicPartition) (deletion, error) {
+func (e *Engine) newDeletion(tp storage.TopicPartition) (state.Deletion, error) {
 	id, err := state.NewDirID(e.o.Rand)
 	if err != nil {
-		return deletion{}, err
+		return state.Deletion{}, err
 	}
-	return deletion{Dir: tp.String(), As: state.DeleteDirName(tp, id)}, nil
+	return state.Deletion{Dir: tp.String(), As: state.DeleteDirName(tp, id)}, nil
 }
 
 // addTopic makes a topic, or its partitions from number from on, known.
-func (e *Engine) addTopic(name string, t catalogTopic, config storage.TopicConfig, from int32) {
+func (e *Engine) addTopic(name string, t state.Topic, config storage.TopicConfig, from int32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.seen.info.Modified = e.o.Now().UnixNano()
@@ -215,7 +215,7 @@ func (e *Engine) addTopic(name string, t catalogTopic, config storage.TopicConfi
 	}
 }
 
-func newTopic(name string, t *catalogTopic, reason string) *topic {
+func newTopic(name string, t *state.Topic, reason string) *topic {
 	out := &topic{parts: map[int32]*part{}, info: storage.TopicInfo{Name: name, Writable: reason == "", Reason: reason}}
 	if t != nil {
 		out.own = true

@@ -2,7 +2,6 @@ package repair
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,14 +22,7 @@ type Layout struct {
 	Points map[string]Points
 	Parts  []*Part // in the order of their names
 
-	catalog map[string]catalogTopic
-}
-
-// catalogTopic is what is wanted of the catalogue.
-type catalogTopic struct {
-	ID         string            `json:"id"`
-	Partitions int32             `json:"partitions"`
-	Config     map[string]string `json:"config"`
+	catalog map[string]state.Topic
 }
 
 // Points is an offset checkpoint.
@@ -194,13 +186,13 @@ func (l *Layout) topicID(tp storage.TopicPartition, ids map[string]int) string {
 	return ""
 }
 
-func (d *disk) readCatalog() map[string]catalogTopic {
-	var c struct {
-		Version int                     `json:"version"`
-		Topics  map[string]catalogTopic `json:"topics"`
-	}
+func (d *disk) readCatalog() map[string]state.Topic {
 	b, err := d.readOr(state.TopicsFile, nil)
-	if err != nil || json.Unmarshal(b, &c) != nil || c.Version != 1 {
+	if err != nil {
+		return nil
+	}
+	c, err := state.ParseTopics(b)
+	if err != nil {
 		return nil // it is reported by those who verify it
 	}
 	return c.Topics

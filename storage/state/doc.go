@@ -40,9 +40,6 @@ const (
 // MetadataTopic is the name of the log in which the controllers of a cluster keep its state.
 const MetadataTopic = "__cluster_metadata"
 
-// MaxPartitions is how many partitions of ours a topic may have.
-const MaxPartitions = 100_000
-
 // lines cuts text into lines without their ends. A last line without an end counts, an empty one behind the last end does not.
 func lines(b []byte) []string {
 	if len(b) == 0 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"sort"
 
 	"github.com/logmount/logmount/storage"
@@ -53,7 +52,7 @@ func (l *Log) listed(ctx context.Context, entries []vfs.DirEntry) ([]found, erro
 	out := swaps.in
 	for _, e := range entries {
 		base, ok := state.ParseLogName(e.Name)
-		if !ok || swaps.replaces(base) {
+		if !ok || state.Replaced(base, swaps.by) {
 			continue
 		}
 		f, err := l.find(l.newSegment(base))
@@ -116,31 +115,25 @@ func (l *Log) tell(why string) {
 	}
 }
 
-// swapped is what a compaction that was cut short leaves to be put in: complete segments, and the range of base offsets that they replace.
+// swapped is what a compaction that was cut short leaves to be put in: complete segments, and what is known of them.
 type swapped struct {
-	in       []found
-	from, to storage.Offset
+	in []found
+	by []state.Replacement
 }
 
-func (s *swapped) replaces(base storage.Offset) bool { return s.from <= base && base < s.to }
-
-// swaps finds them: a replacement counts if no lower or equal one was still being written.
+// swaps finds them.
 func (l *Log) swaps(ctx context.Context, entries []vfs.DirEntry) (s swapped, err error) {
-	cleaned := storage.Offset(math.MaxInt64)
-	var bases []storage.Offset
+	var bases, cleaned []storage.Offset
 	for _, e := range entries {
 		switch base, ext, suffix, ok := state.ParseFileName(e.Name); {
 		case !ok:
 		case suffix == state.SuffixCleaned:
-			cleaned = min(cleaned, base)
+			cleaned = append(cleaned, base)
 		case suffix == state.SuffixSwap && ext == state.ExtLog:
 			bases = append(bases, base)
 		}
 	}
-	for _, base := range bases {
-		if base >= cleaned {
-			continue
-		}
+	for _, base := range state.CompleteSwaps(bases, cleaned) {
 		f, err := l.find(segment.New(l.seg, l.o.Dir, base, l.settings(state.SuffixSwap)))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -155,11 +148,8 @@ func (l *Log) swaps(ctx context.Context, entries []vfs.DirEntry) (s swapped, err
 		if err != nil {
 			return s, err
 		}
-		if len(s.in) == 0 {
-			s.from, s.to = base, base
-		}
 		s.in = append(s.in, f)
-		s.from, s.to = min(s.from, base), max(s.to, v.Next)
+		s.by = append(s.by, state.Replacement{Base: base, Next: v.Next})
 	}
 	return s, nil
 }

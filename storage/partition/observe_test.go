@@ -242,7 +242,7 @@ func TestReaderOutlivesDeletion(t *testing.T) {
 
 // Whatever point of a compaction's swap a broker was killed at, the view is what that broker would load.
 func TestCompactionCutShort(t *testing.T) {
-	old, compacted := "old", "new"
+	old, compacted, empty := "old", "new", "empty"
 	for _, tc := range []struct {
 		name  string
 		files map[string]string // suffix of the first segment's files -> which content
@@ -251,6 +251,7 @@ func TestCompactionCutShort(t *testing.T) {
 		{"being written", map[string]string{"": old, ".cleaned": compacted}, old},
 		{"renamed to swap", map[string]string{"": old, ".swap": compacted}, compacted},
 		{"old renamed away", map[string]string{".deleted": old, ".swap": compacted}, compacted},
+		{"renamed to swap, with nothing left in it", map[string]string{"": old, ".swap": empty}, empty},
 		{"done", map[string]string{".deleted": old, "": compacted}, compacted},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -283,8 +284,11 @@ func TestCompactionCutShort(t *testing.T) {
 				}
 			}
 			want := all
-			if tc.want == compacted {
+			switch tc.want {
+			case compacted:
 				want = all[3:4]
+			case empty:
+				want = nil
 			}
 			l := d.open(t)
 			if err := sameRecords(readFrom(t, snap(t, l), 0), append(append([]storage.Record{}, want...), rest...)); err != nil {

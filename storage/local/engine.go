@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/partition"
@@ -72,7 +73,7 @@ func (e *Engine) Info() storage.EngineInfo {
 	defer e.mu.RUnlock()
 	at := e.seen.info
 	info := storage.EngineInfo{
-		Data: e.o.Dir, Dirs: []string{e.o.Dir}, Writable: e.writable, Reason: e.reason, UID: at.UID, GID: at.GID, Mode: uint32(at.Mode.Perm()), Modified: timeOf(at.Modified),
+		Data: e.o.Dir, Dirs: []string{e.o.Dir}, Writable: e.writable, Reason: e.reason, UID: at.UID, GID: at.GID, Mode: uint32(at.Mode.Perm()), Modified: at.Time(),
 		Committed: e.o.Committed, Own: e.kind == kindOwn, ClusterID: e.identity.ClusterID, NodeID: nodeID(e.identity),
 	}
 	if e.refused != nil {
@@ -174,7 +175,7 @@ func (e *Engine) knownInfo(name string) (info storage.TopicInfo, idFrom string, 
 	info.Partitions = slices.Sorted(maps.Keys(t.parts))
 	if !t.own {
 		for _, p := range t.parts {
-			if at := timeOf(p.found); at.After(info.Modified) {
+			if at := time.Unix(0, p.found); at.After(info.Modified) {
 				info.Modified = at
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/partition"
@@ -227,5 +226,3 @@ func readTopicID(fsys vfs.FS, dir string) string {
 	}
 	return id
 }
-
-func timeOf(nanos int64) time.Time { return time.Unix(0, nanos) }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/state"
@@ -31,7 +30,7 @@ func (l *Log) Files(_ context.Context) ([]storage.FileInfo, error) {
 }
 
 func (l *Log) fileInfo(name string, st vfs.FileInfo) storage.FileInfo {
-	return storage.FileInfo{Name: name, Size: st.Size, Modified: time.Unix(0, st.Modified), Final: l.o.Final || l.sealed(name)}
+	return storage.FileInfo{Name: name, Size: st.Size, Modified: st.Time(), Final: l.o.Final || l.sealed(name)}
 }
 
 // sealed reports whether a file belongs to a segment that will not be written to again.

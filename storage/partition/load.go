@@ -74,7 +74,7 @@ func (l *Log) find(seg *segment.Segment) (found, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return found{}, err
 	}
-	f := found{seg: seg, size: storage.Pos(st.Size), modified: st.Modified / 1e6, info: st}
+	f := found{seg: seg, size: storage.Pos(st.Size), modified: st.Millis(), info: st}
 	if l.Followed() && err == nil {
 		seg.Only(st.Ino)
 	}
@@ -178,7 +178,7 @@ func (l *Log) showAll(ctx context.Context, dir vfs.FileInfo, list []found) error
 	if len(list) == 0 {
 		start := l.logStart()
 		s.start, s.end, s.active = start, start, segment.View{Segment: l.newSegment(start), Next: start}
-		s.modified = dir.Modified / 1e6
+		s.modified = dir.Millis()
 		if err := l.publishTail(ctx, s, vfs.FileInfo{}); err != nil {
 			return err
 		}

@@ -396,7 +396,7 @@ func (l *Log) grow(ctx context.Context, file vfs.FileInfo) error {
 		o.indexed = v.Size
 	}
 	n := *s
-	n.active, n.end, n.modified = v, v.Next, file.Modified/1e6
+	n.active, n.end, n.modified = v, v.Next, file.Millis()
 	if err := l.publish(ctx, &n); err != nil {
 		return err
 	}
@@ -502,7 +502,7 @@ func (l *Log) truncated(ctx context.Context, file vfs.FileInfo) error {
 		return err
 	}
 	n := *s
-	n.active, n.end, n.modified = v, max(v.Next, n.start), file.Modified/1e6
+	n.active, n.end, n.modified = v, max(v.Next, n.start), file.Millis()
 	cuts := o.cuts
 	l.cutOff(&n, at)
 	if err := l.publishTail(ctx, &n, file); err != nil {

@@ -29,3 +29,13 @@ func TestStill(t *testing.T) {
 		}
 	}
 }
+
+func TestModified(t *testing.T) {
+	i := vfs.FileInfo{Modified: 1_788_026_072_512_999_999}
+	if got, want := i.Time(), time.Unix(1_788_026_072, 512_999_999); !got.Equal(want) {
+		t.Errorf("time: got %v, want %v", got, want)
+	}
+	if got := i.Millis(); got != 1_788_026_072_512 {
+		t.Errorf("milliseconds: got %d", got)
+	}
+}

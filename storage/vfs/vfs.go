@@ -78,11 +78,17 @@ type FileInfo struct {
 	UID, GID uint32
 }
 
+// Time is when it was last modified.
+func (i FileInfo) Time() time.Time { return time.Unix(0, i.Modified) }
+
+// Millis is when it was last modified, in milliseconds since the Unix epoch.
+func (i FileInfo) Millis() int64 { return i.Modified / int64(time.Millisecond) }
+
 // settled is how long a directory must have been unchanged for its modification time to tell a change: clocks of file systems are coarse.
 const settled = 2 * time.Second
 
 // Settled reports whether a directory had been unchanged for so long at that time that the next change will have another modification time.
-func (i FileInfo) Settled(at time.Time) bool { return at.Sub(time.Unix(0, i.Modified)) > settled }
+func (i FileInfo) Settled(at time.Time) bool { return at.Sub(i.Time()) > settled }
 
 // Still reports whether now describes the directory that i describes, unchanged since what was read of it at that time.
 func (i FileInfo) Still(now FileInfo, at time.Time) bool {

@@ -79,7 +79,7 @@ func closeLog(p *part, inOrder bool) error {
 		return nil
 	}
 	ctx := context.Background() // nothing cuts a close short
-	if inOrder || !l.Written() {
+	if inOrder || !l.MayWrite() {
 		return l.Close(ctx)
 	}
 	err := l.Sync(ctx)

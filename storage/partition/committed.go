@@ -72,7 +72,7 @@ func (l *Log) Holds(ctx context.Context) (bool, error) {
 	if err != nil || o < s.End() || !l.o.Writable {
 		return o < s.End(), err
 	}
-	w := l.written()
+	w := l.unfiltered()
 	o, err = w.Next(ctx, max(s.End(), w.start))
 	return o < w.end, err
 }

@@ -161,8 +161,8 @@ func (l *Log) publishWritten(ctx context.Context, s *snapshot) error {
 	return l.show(ctx, s)
 }
 
-// written returns the newest state of what is in the files, whatever readers are shown of it.
-func (l *Log) written() *snapshot {
+// unfiltered returns the newest state of what is in the files, whatever readers are shown of it.
+func (l *Log) unfiltered() *snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.whole
@@ -198,8 +198,8 @@ func (l *Log) notWritable() error {
 	return fmt.Errorf("%s: %w: %s", l.o.TP, storage.ErrReadOnly, l.o.Reason)
 }
 
-// Written reports whether the log may be written here.
-func (l *Log) Written() bool { return l.o.Writable }
+// MayWrite reports whether the log may be written here.
+func (l *Log) MayWrite() bool { return l.o.Writable }
 
 // refusedLocked returns why appends are refused, if they are. The lock is held.
 func (l *Log) refusedLocked() error {

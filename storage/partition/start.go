@@ -18,7 +18,7 @@ func (l *Log) SetStart(ctx context.Context, o storage.Offset) error {
 	if err != nil {
 		return err
 	}
-	s := l.written()
+	s := l.unfiltered()
 	if o > s.end {
 		return fmt.Errorf("%s: start %d: %w: the log ends at %d", l.o.TP, o, storage.ErrOutOfRange, s.end)
 	}

@@ -54,7 +54,7 @@ func (l *Log) Sync(ctx context.Context) error {
 	if !l.Checkpointed() {
 		return nil
 	}
-	return l.syncTo(ctx, l.written().end)
+	return l.syncTo(ctx, l.unfiltered().end)
 }
 
 func (l *Log) syncTo(ctx context.Context, end storage.Offset) error {
@@ -129,6 +129,6 @@ func (l *Log) syncFiles() (end storage.Offset, names uint64, err error) {
 
 // dropped reports whether a segment has left the log, so that its files may be gone.
 func (l *Log) dropped(seg *segment.Segment) bool {
-	s := l.written()
+	s := l.unfiltered()
 	return s.at(s.find(seg.Base)).Segment != seg
 }

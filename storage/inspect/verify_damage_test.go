@@ -117,12 +117,12 @@ func TestVerifyFindsStretches(t *testing.T) {
 			segs := segmentsOf(own, dir0)
 			seg := segs[(test.seg+len(segs))%len(segs)]
 			list := batchesOf(t, own[seg+state.ExtLog])
-			own.edit(seg+state.ExtLog, func(b []byte) []byte { return test.edit(b, list) })
+			own.Edit(seg+state.ExtLog, func(b []byte) []byte { return test.edit(b, list) })
 			if test.unclean {
 				delete(own, state.CleanMarkerFile)
 				delete(own, state.RecoveryPointFile)
 			}
-			found, sum := verify(t, own.disk(t), VerifyOptions{})
+			found, sum := verify(t, own.Disk(t), VerifyOptions{})
 			found = slices.DeleteFunc(found, func(f Finding) bool { return f.What == NotClean || f.What == SizeIndexStale })
 			size := storage.Pos(len(own[seg+state.ExtLog]))
 			var want Finding
@@ -174,12 +174,12 @@ func reseal(b []byte) { binary.BigEndian.PutUint32(b[17:], crcOf(b[21:])) }
 func TestVerifyFindsSwappedBatches(t *testing.T) {
 	own := cloneTree(ownTree())
 	list := batchesOf(t, own[first+state.ExtLog])
-	own.edit(first+state.ExtLog, func(b []byte) []byte {
+	own.Edit(first+state.ExtLog, func(b []byte) []byte {
 		two := slices.Concat(list[4].Raw, list[3].Raw)
 		copy(b[list[3].Pos:], two)
 		return b
 	})
-	found, sum := verify(t, own.disk(t), VerifyOptions{})
+	found, sum := verify(t, own.Disk(t), VerifyOptions{})
 	if sum.Damage == 0 || found[0].What != BatchOffset || found[0].Pos != list[3].Pos {
 		t.Errorf("%+v", found)
 	}
@@ -211,55 +211,55 @@ func TestVerifyFindsWrongFiles(t *testing.T) {
 	for _, test := range []fileCase{
 		{"index missing", func(t tree, _ []string) { delete(t, s0+".index") }, []string{"notice index-missing " + s0 + ".index"}},
 		{"time index missing", func(t tree, _ []string) { delete(t, s0+".timeindex") }, []string{"damage timeindex-missing " + s0 + ".timeindex"}},
-		{"index entry's offset", func(t tree, _ []string) { t.flip(s0+".index", 8+3) }, []string{"damage index-entry " + s0 + ".index"}},
-		{"index entry's position", func(t tree, _ []string) { t.flip(s0+".index", 8+7) }, []string{"damage index-entry " + s0 + ".index"}},
-		{"index entry negative", func(t tree, _ []string) { t.edit(s0+".index", func(b []byte) []byte { b[0] = 0x80; return b }) }, []string{"damage index-entry " + s0 + ".index"}},
+		{"index entry's offset", func(t tree, _ []string) { t.Flip(s0+".index", 8+3) }, []string{"damage index-entry " + s0 + ".index"}},
+		{"index entry's position", func(t tree, _ []string) { t.Flip(s0+".index", 8+7) }, []string{"damage index-entry " + s0 + ".index"}},
+		{"index entry negative", func(t tree, _ []string) { t.Edit(s0+".index", func(b []byte) []byte { b[0] = 0x80; return b }) }, []string{"damage index-entry " + s0 + ".index"}},
 		{"index entries swapped", func(t tree, _ []string) {
-			t.edit(s0+".index", func(b []byte) []byte { return slices.Concat(b[8:16], b[:8], b[16:]) })
+			t.Edit(s0+".index", func(b []byte) []byte { return slices.Concat(b[8:16], b[:8], b[16:]) })
 		}, []string{"damage index-entry " + s0 + ".index"}},
 		{"index entry twice", func(t tree, _ []string) {
-			t.edit(s0+".index", func(b []byte) []byte { return slices.Concat(b[:8], b[:8], b[8:]) })
+			t.Edit(s0+".index", func(b []byte) []byte { return slices.Concat(b[:8], b[:8], b[8:]) })
 		}, []string{"damage index-entry " + s0 + ".index"}},
-		{"index cut", func(t tree, _ []string) { t.edit(s0+".index", cut(3)) }, []string{"damage index-length " + s0 + ".index"}},
+		{"index cut", func(t tree, _ []string) { t.Edit(s0+".index", cut(3)) }, []string{"damage index-length " + s0 + ".index"}},
 		{"index of another segment", func(t tree, _ []string) { t[s0+".index"] = t[s1+".index"] }, []string{"damage index-entry " + s0 + ".index"}},
 		{"index padded", func(t tree, _ []string) {
-			t.edit(s0+".index", func(b []byte) []byte { return append(b, make([]byte, 80)...) })
+			t.Edit(s0+".index", func(b []byte) []byte { return append(b, make([]byte, 80)...) })
 		}, []string{"damage index-padding " + s0 + ".index"}},
 		{"active index padded, closed in order", func(t tree, _ []string) {
-			t.edit(active+".index", func(b []byte) []byte { return append(b, make([]byte, 80)...) })
+			t.Edit(active+".index", func(b []byte) []byte { return append(b, make([]byte, 80)...) })
 		}, []string{"damage index-padding " + active + ".index"}},
 		{"active index padded", func(t tree, _ []string) {
 			unclean(t)
-			t.edit(active+".index", func(b []byte) []byte { return append(b, make([]byte, 80)...) })
+			t.Edit(active+".index", func(b []byte) []byte { return append(b, make([]byte, 80)...) })
 		}, []string{notClean}},
 		{"active index with rubbish in its padding", func(t tree, _ []string) {
 			unclean(t)
-			t.edit(active+".index", func(b []byte) []byte { return append(append(b, make([]byte, 80)...), 0, 0, 0, 0, 0, 0, 0, 1) })
+			t.Edit(active+".index", func(b []byte) []byte { return append(append(b, make([]byte, 80)...), 0, 0, 0, 0, 0, 0, 0, 1) })
 		}, []string{notClean, "damage index-padding " + active + ".index"}},
 		{"index ahead of a log that lost its end", func(t tree, _ []string) {
 			unclean(t)
-			t.edit(active+".log", func(b []byte) []byte { return b[:len(b)/2] })
+			t.Edit(active+".log", func(b []byte) []byte { return b[:len(b)/2] })
 		}, []string{notClean, "notice index-ahead " + active + ".index", "notice sizeindex-stale " + active + ".sizeindex", "notice torn-tail " + active + ".log"}},
-		{"time index entry's timestamp", func(t tree, _ []string) { t.flip(s0+".timeindex", 12+7) }, []string{"damage timeindex-entry " + s0 + ".timeindex"}},
-		{"time index entry's offset", func(t tree, _ []string) { t.flip(s0+".timeindex", 12+11) }, []string{"damage timeindex-entry " + s0 + ".timeindex"}},
-		{"time index cut", func(t tree, _ []string) { t.edit(s0+".timeindex", cut(5)) }, []string{"damage timeindex-closing " + s0 + ".timeindex", "damage timeindex-length " + s0 + ".timeindex"}},
-		{"closing entry missing", func(t tree, _ []string) { t.edit(s0+".timeindex", cut(12)) }, []string{"damage timeindex-closing " + s0 + ".timeindex"}},
+		{"time index entry's timestamp", func(t tree, _ []string) { t.Flip(s0+".timeindex", 12+7) }, []string{"damage timeindex-entry " + s0 + ".timeindex"}},
+		{"time index entry's offset", func(t tree, _ []string) { t.Flip(s0+".timeindex", 12+11) }, []string{"damage timeindex-entry " + s0 + ".timeindex"}},
+		{"time index cut", func(t tree, _ []string) { t.Edit(s0+".timeindex", cut(5)) }, []string{"damage timeindex-closing " + s0 + ".timeindex", "damage timeindex-length " + s0 + ".timeindex"}},
+		{"closing entry missing", func(t tree, _ []string) { t.Edit(s0+".timeindex", cut(12)) }, []string{"damage timeindex-closing " + s0 + ".timeindex"}},
 		{"time index empty", func(t tree, _ []string) { t[s0+".timeindex"] = nil }, []string{"damage timeindex-closing " + s0 + ".timeindex"}},
 		{"time index padded", func(t tree, _ []string) {
-			t.edit(s0+".timeindex", func(b []byte) []byte { return append(b, make([]byte, 24)...) })
+			t.Edit(s0+".timeindex", func(b []byte) []byte { return append(b, make([]byte, 24)...) })
 		}, []string{"damage timeindex-padding " + s0 + ".timeindex"}},
-		{"size index damaged", func(t tree, _ []string) { t.flip(s0+".sizeindex", 70) }, []string{"notice sizeindex-stale " + s0 + ".sizeindex"}},
+		{"size index damaged", func(t tree, _ []string) { t.Flip(s0+".sizeindex", 70) }, []string{"notice sizeindex-stale " + s0 + ".sizeindex"}},
 		{"size index of another log", func(t tree, _ []string) { t[s0+".sizeindex"] = t[s1+".sizeindex"] }, []string{"notice sizeindex-stale " + s0 + ".sizeindex"}},
 		{"size index missing", func(t tree, _ []string) { delete(t, s0+".sizeindex") }, []string{}},
 		{"size index that adds up wrong", func(t tree, _ []string) {
-			t.edit(s0+".sizeindex", func(b []byte) []byte {
+			t.Edit(s0+".sizeindex", func(b []byte) []byte {
 				b[64+7]++
 				binary.BigEndian.PutUint32(b[8:], crcOf(b[12:]))
 				return b
 			})
 		}, []string{"damage sizeindex-wrong " + s0 + ".sizeindex"}},
 		{"size index entry that adds up wrong", func(t tree, _ []string) {
-			t.edit(s0+".sizeindex", func(b []byte) []byte {
+			t.Edit(s0+".sizeindex", func(b []byte) []byte {
 				b[96+32+8+7]--
 				binary.BigEndian.PutUint32(b[8:], crcOf(b[12:]))
 				return b
@@ -290,26 +290,26 @@ func TestVerifyFindsWrongFiles(t *testing.T) {
 			"damage timeindex-ahead " + dir0 + "00000000000000000007.timeindex", "damage timeindex-entry " + dir0 + "00000000000000000007.timeindex",
 			"notice sizeindex-stale " + dir0 + "00000000000000000007.sizeindex",
 		}},
-		{"leader epochs garbled", func(t tree, _ []string) { t.edit(dir0+state.EpochsFile, text("0\n1\n0 x\n")) }, []string{"damage epochs-syntax " + dir0 + state.EpochsFile}},
-		{"leader epochs descend", func(t tree, _ []string) { t.edit(dir0+state.EpochsFile, text("0\n2\n1 0\n0 5\n")) }, []string{"damage epochs-syntax " + dir0 + state.EpochsFile}},
-		{"leader epochs of another log", func(t tree, _ []string) { t.edit(dir0+state.EpochsFile, text("0\n2\n0 0\n3 100\n")) }, []string{
+		{"leader epochs garbled", func(t tree, _ []string) { t.Edit(dir0+state.EpochsFile, text("0\n1\n0 x\n")) }, []string{"damage epochs-syntax " + dir0 + state.EpochsFile}},
+		{"leader epochs descend", func(t tree, _ []string) { t.Edit(dir0+state.EpochsFile, text("0\n2\n1 0\n0 5\n")) }, []string{"damage epochs-syntax " + dir0 + state.EpochsFile}},
+		{"leader epochs of another log", func(t tree, _ []string) { t.Edit(dir0+state.EpochsFile, text("0\n2\n0 0\n3 100\n")) }, []string{
 			"damage epoch-mismatch " + s0 + ".log", "damage epoch-mismatch " + s1 + ".log", "damage epoch-mismatch " + active + ".log",
 		}},
 		{"leader epochs missing", func(t tree, _ []string) { delete(t, dir0+state.EpochsFile) }, []string{"notice epochs-missing " + dir0 + state.EpochsFile}},
-		{"leader epochs ahead", func(t tree, _ []string) { t.edit(dir0+state.EpochsFile, text("0\n2\n0 0\n3 100000\n")) }, []string{"notice epochs-ahead " + dir0 + state.EpochsFile}},
+		{"leader epochs ahead", func(t tree, _ []string) { t.Edit(dir0+state.EpochsFile, text("0\n2\n0 0\n3 100000\n")) }, []string{"notice epochs-ahead " + dir0 + state.EpochsFile}},
 		{"batch of another epoch", func(t tree, _ []string) {
-			t.edit(s0+".log", func(b []byte) []byte { b[15] = 2; return b })
+			t.Edit(s0+".log", func(b []byte) []byte { b[15] = 2; return b })
 		}, []string{"damage epoch-mismatch " + s0 + ".log", "damage epoch-order " + s0 + ".log"}},
 		{"partition.metadata missing", func(t tree, _ []string) { delete(t, dir0+state.MetadataFile) }, []string{"notice metadata-missing " + dir0 + state.MetadataFile}},
-		{"partition.metadata garbled", func(t tree, _ []string) { t.edit(dir0+state.MetadataFile, cut(3)) }, []string{"damage metadata-syntax " + dir0 + state.MetadataFile}},
+		{"partition.metadata garbled", func(t tree, _ []string) { t.Edit(dir0+state.MetadataFile, cut(3)) }, []string{"damage metadata-syntax " + dir0 + state.MetadataFile}},
 		{"another topic's id", func(t tree, _ []string) {
-			t.edit(dir0+state.MetadataFile, text("version: 0\ntopic_id: 4WdnnuLgQ7OG9Bd2zp8EWg"))
+			t.Edit(dir0+state.MetadataFile, text("version: 0\ntopic_id: 4WdnnuLgQ7OG9Bd2zp8EWg"))
 		}, []string{"damage topic-id " + dir0 + state.MetadataFile}},
-		{"recovery point ahead", func(t tree, _ []string) { t.edit(state.RecoveryPointFile, text("0\n1\norders 0 100000\n")) }, []string{"damage checkpoint-ahead " + state.RecoveryPointFile}},
+		{"recovery point ahead", func(t tree, _ []string) { t.Edit(state.RecoveryPointFile, text("0\n1\norders 0 100000\n")) }, []string{"damage checkpoint-ahead " + state.RecoveryPointFile}},
 		{"log start ahead", func(t tree, _ []string) { t[state.LogStartFile] = []byte("0\n1\norders 0 100000\n") }, []string{"damage checkpoint-ahead " + state.LogStartFile}},
 		{"high watermark ahead", func(t tree, _ []string) { t[state.HighWatermarkFile] = []byte("0\n1\norders 0 100000\n") }, []string{"damage checkpoint-ahead " + state.HighWatermarkFile}},
 		{"cleaner ahead", func(t tree, _ []string) { t[state.CleanerOffsetFile] = []byte("0\n1\norders 0 100000\n") }, []string{"notice checkpoint-ahead " + state.CleanerOffsetFile}},
-		{"checkpoint garbled", func(t tree, _ []string) { t.edit(state.RecoveryPointFile, text("0\n2\norders 0 1\n")) }, []string{"damage checkpoint-syntax " + state.RecoveryPointFile}},
+		{"checkpoint garbled", func(t tree, _ []string) { t.Edit(state.RecoveryPointFile, text("0\n2\norders 0 1\n")) }, []string{"damage checkpoint-syntax " + state.RecoveryPointFile}},
 		{"checkpoint of nobody", func(t tree, _ []string) { t[state.HighWatermarkFile] = []byte("0\n2\norders 0 1\ngone 3 1\n") }, []string{"notice checkpoint-line " + state.HighWatermarkFile}},
 		{"unusable line", func(t tree, _ []string) { t[state.HighWatermarkFile] = []byte("0\n1\norders x 1\n") }, []string{"notice checkpoint-line " + state.HighWatermarkFile}},
 		{"no number", func(t tree, _ []string) { t[dir0+"foo.log"] = nil }, []string{"damage file-name " + dir0 + "foo.log"}},
@@ -329,15 +329,15 @@ func TestVerifyFindsWrongFiles(t *testing.T) {
 			}
 			delete(t, state.RecoveryPointFile)
 		}, []string{"damage catalog-mismatch .logmount-topics.json"}},
-		{"catalogue garbled", func(t tree, _ []string) { t.edit(".logmount-topics.json", cut(5)) }, []string{"damage catalog-syntax .logmount-topics.json"}},
+		{"catalogue garbled", func(t tree, _ []string) { t.Edit(".logmount-topics.json", cut(5)) }, []string{"damage catalog-syntax .logmount-topics.json"}},
 		{"catalogue of the future", func(t tree, _ []string) { t[state.TopicsFile] = []byte(`{"version":2}`) }, []string{"damage catalog-syntax .logmount-topics.json"}},
 		{"catalogue that leads out", func(t tree, _ []string) {
-			t.edit(state.TopicsFile, func(b []byte) []byte {
+			t.Edit(state.TopicsFile, func(b []byte) []byte {
 				return append(b[:bytes.LastIndexByte(b, '}')], `,"deleting":[{"dir":"../etc-0","as":"x"}]}`...)
 			})
 		}, []string{"damage catalog-syntax .logmount-topics.json"}},
 		{"catalogue of too many partitions", func(t tree, _ []string) {
-			t.edit(state.TopicsFile, func(b []byte) []byte {
+			t.Edit(state.TopicsFile, func(b []byte) []byte {
 				return bytes.Replace(b, []byte(`"partitions": `), []byte(`"partitions": 10000`), 1)
 			})
 		}, []string{"damage catalog-syntax .logmount-topics.json"}},
@@ -354,7 +354,7 @@ func TestVerifyFindsWrongFiles(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			own := cloneTree(ownTree())
 			test.edit(own, segs)
-			found, sum := verify(t, own.disk(t), VerifyOptions{})
+			found, sum := verify(t, own.Disk(t), VerifyOptions{})
 			got := kinds(found)
 			slices.Sort(test.want)
 			if !slices.Equal(got, test.want) {

@@ -30,8 +30,8 @@ func TestVerifyFindsEveryFlippedBit(t *testing.T) {
 				at = int(list[r.Intn(len(list))].Pos) + r.Intn(61)
 			}
 			d := cloneTree(base)
-			d.edit(file, func(b []byte) []byte { b[at] ^= 1 << bit; return b })
-			found, sum := verify(t, d.disk(t), VerifyOptions{})
+			d.Edit(file, func(b []byte) []byte { b[at] ^= 1 << bit; return b })
+			found, sum := verify(t, d.Disk(t), VerifyOptions{})
 			switch {
 			case len(found) == 0:
 				t.Errorf("%s, seed %d: bit %d of byte %d of %s: nothing found", name, seed, bit, at, file)

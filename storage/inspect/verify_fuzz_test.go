@@ -31,7 +31,7 @@ func FuzzVerify(f *testing.F) {
 		if clean {
 			d[state.CleanMarkerFile] = nil
 		}
-		m := d.disk(t)
+		m := d.Disk(t)
 		run := func() (out []string) {
 			end := storage.Pos(0)
 			_, err := Verify(context.Background(), m, "/data", VerifyOptions{Adopt: !clean, Jobs: 2}, func(f Finding) {

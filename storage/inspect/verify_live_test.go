@@ -17,12 +17,13 @@ import (
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/local"
 	"github.com/logmount/logmount/storage/vfs"
+	"github.com/logmount/logmount/test/logtree"
 )
 
 // A directory that is being written to is growing, not damaged.
 func TestVerifyWhileAppending(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
-	e := must(local.Open(ctx, local.Options{FS: vfs.OS(), Dir: dir, Now: time.Now, Rand: rand.New(rand.NewSource(1))}))
+	e := logtree.Must(local.Open(ctx, local.Options{FS: vfs.OS(), Dir: dir, Now: time.Now, Rand: rand.New(rand.NewSource(1))}))
 	config := map[string]string{"segment.bytes": "100000", "index.interval.bytes": "1000"}
 	if err := e.CreateTopic(ctx, storage.TopicSpec{Name: "t", Partitions: 2, Config: config}); err != nil {
 		t.Fatal(err)
@@ -79,7 +80,7 @@ func TestVerifyFilesThatCannotBeRead(t *testing.T) {
 		var found []Finding
 		try := func(err error) error {
 			found = nil
-			_, got := Verify(context.Background(), refusing{ownTree().disk(t), name, err}, "/data", VerifyOptions{}, func(f Finding) { found = append(found, f) })
+			_, got := Verify(context.Background(), refusing{ownTree().Disk(t), name, err}, "/data", VerifyOptions{}, func(f Finding) { found = append(found, f) })
 			return got
 		}
 		if err := try(syscall.EACCES); !errors.Is(err, syscall.EACCES) || !strings.Contains(err.Error(), filepath.Base(name)) {

@@ -10,6 +10,7 @@ import (
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/record"
 	"github.com/logmount/logmount/storage/state"
+	"github.com/logmount/logmount/test/logtree"
 )
 
 const (
@@ -20,13 +21,13 @@ const (
 
 func TestVerifyFindsWrongProducers(t *testing.T) {
 	broker := brokerTree(t, "transactions-0")
-	if found, _ := verify(t, broker.disk(t), VerifyOptions{}); len(found) != 0 {
+	if found, _ := verify(t, broker.Disk(t), VerifyOptions{}); len(found) != 0 {
 		t.Fatalf("undamaged: %+v", found)
 	}
 	// field changes a number of 8 bytes of an entry of the transaction index.
 	field := func(entry, at int, by int64) func(tree) {
 		return func(t tree) {
-			t.edit(txnIdx, func(b []byte) []byte {
+			t.Edit(txnIdx, func(b []byte) []byte {
 				f := b[34*entry+at:]
 				binary.BigEndian.PutUint64(f, uint64(int64(binary.BigEndian.Uint64(f))+by))
 				return b
@@ -35,12 +36,12 @@ func TestVerifyFindsWrongProducers(t *testing.T) {
 	}
 	drop := func(entry int) func(tree) {
 		return func(t tree) {
-			t.edit(txnIdx, func(b []byte) []byte { return slices.Delete(b, 34*entry, 34*entry+34) })
+			t.Edit(txnIdx, func(b []byte) []byte { return slices.Delete(b, 34*entry, 34*entry+34) })
 		}
 	}
 	producer := func(fn func(e *state.ProducerEntry)) func(tree) {
 		return func(tr tree) {
-			tr.edit(txnDir+"00000000000000000065.snapshot", func(b []byte) []byte {
+			tr.Edit(txnDir+"00000000000000000065.snapshot", func(b []byte) []byte {
 				list, err := state.DecodeSnapshot(b)
 				if err != nil || len(list) == 0 {
 					panic("no snapshot")
@@ -59,19 +60,19 @@ func TestVerifyFindsWrongProducers(t *testing.T) {
 		{"index missing", func(t tree) { delete(t, txnIdx) }, []string{"damage txnindex-missing " + txnIdx}},
 		{"first entry missing", drop(0), []string{"damage txnindex-missing " + txnIdx}},
 		{"last entry missing", drop(4), []string{"damage txnindex-missing " + txnIdx}},
-		{"entry cut", func(t tree) { t.edit(txnIdx, cut(5)) }, []string{"damage txnindex-length " + txnIdx, "damage txnindex-missing " + txnIdx}},
+		{"entry cut", func(t tree) { t.Edit(txnIdx, cut(5)) }, []string{"damage txnindex-length " + txnIdx, "damage txnindex-missing " + txnIdx}},
 		{"other producer", field(1, 2, 5), []string{"damage txnindex-entry " + txnIdx}},
 		{"first offset higher", field(2, 10, 1), []string{"damage txnindex-entry " + txnIdx}},
 		{"first offset lower", field(2, 10, -1), []string{"damage txnindex-entry " + txnIdx}},
 		{"marker higher", field(2, 18, 1), []string{"damage txnindex-entry " + txnIdx, "damage txnindex-missing " + txnIdx}},
 		{"last stable offset", field(0, 26, 1), []string{"damage txnindex-entry " + txnIdx}},
-		{"version", func(t tree) { t.flip(txnIdx, 35) }, []string{"damage txnindex-syntax " + txnIdx}},
+		{"version", func(t tree) { t.Flip(txnIdx, 35) }, []string{"damage txnindex-syntax " + txnIdx}},
 		{"marker below the base", field(0, 18, -15), []string{"damage txnindex-syntax " + txnIdx}},
 		{"snapshot's sequence", producer(func(e *state.ProducerEntry) { e.LastSequence++ }), []string{"damage snapshot-mismatch " + snap}},
 		{"snapshot's epoch", producer(func(e *state.ProducerEntry) { e.Epoch++ }), []string{"damage snapshot-mismatch " + snap}},
 		{"snapshot's offset", producer(func(e *state.ProducerEntry) { e.LastOffset = 70 }), []string{"damage snapshot-mismatch " + snap}},
 		{"snapshot's transaction", producer(func(e *state.ProducerEntry) { e.TxnFirst = 60 }), []string{"damage snapshot-mismatch " + snap}},
-		{"snapshot damaged", func(t tree) { t.flip(snap, 20) }, []string{"damage snapshot-syntax " + snap}},
+		{"snapshot damaged", func(t tree) { t.Flip(snap, 20) }, []string{"damage snapshot-syntax " + snap}},
 		{"no snapshots", func(t tree) {
 			for name := range t {
 				if strings.HasSuffix(name, ".snapshot") {
@@ -80,8 +81,8 @@ func TestVerifyFindsWrongProducers(t *testing.T) {
 			}
 		}, []string{"damage snapshot-missing transactions-0"}},
 		{"marker lost", func(t tree) {
-			t.edit(txnLog, func(b []byte) []byte {
-				for _, x := range batchesOf(panicTB{}, b) {
+			t.Edit(txnLog, func(b []byte) []byte {
+				for _, x := range batchesOf(logtree.TB{}, b) {
 					if x.Header.BaseOffset == 23 {
 						b[x.Pos+70] ^= 1
 					}
@@ -93,7 +94,7 @@ func TestVerifyFindsWrongProducers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b := cloneTree(broker)
 			test.edit(b)
-			found, _ := verify(t, b.disk(t), VerifyOptions{})
+			found, _ := verify(t, b.Disk(t), VerifyOptions{})
 			if got := kinds(found); !slices.Equal(got, test.want) {
 				t.Errorf("got  %v\nwant %v\n%+v", got, test.want, found)
 			}
@@ -176,7 +177,7 @@ func TestVerifyFindsWrongBatches(t *testing.T) {
 		}, []string{"damage epoch-order " + log, "notice epoch-mismatch " + log}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			found, _ := verify(t, plainLog(t, 6, test.fn).disk(t), VerifyOptions{})
+			found, _ := verify(t, plainLog(t, 6, test.fn).Disk(t), VerifyOptions{})
 			if got := kinds(found); !slices.Equal(got, test.want) {
 				t.Errorf("got  %v\nwant %v\n%+v", got, test.want, found)
 			}
@@ -224,7 +225,7 @@ func TestVerifyAdopt(t *testing.T) {
 			if test.edit != nil {
 				test.edit(p)
 			}
-			found, sum := verify(t, p.disk(t), VerifyOptions{Adopt: true})
+			found, sum := verify(t, p.Disk(t), VerifyOptions{Adopt: true})
 			if test.name == "swap" {
 				if sum.Damage != 1 {
 					t.Errorf("%+v", found)
@@ -236,7 +237,7 @@ func TestVerifyAdopt(t *testing.T) {
 			}
 		})
 	}
-	m := plainLog(t, 6, func(int, *record.Header) {}).disk(t)
+	m := plainLog(t, 6, func(int, *record.Header) {}).Disk(t)
 	if err := m.Chown("/data/"+log, 1234, 1234); err != nil {
 		t.Fatal(err)
 	}
@@ -253,13 +254,13 @@ func TestVerifyForgottenProducers(t *testing.T) {
 			delete(tr, name)
 		}
 	}
-	found, _ := verify(t, tr.disk(t), VerifyOptions{})
+	found, _ := verify(t, tr.Disk(t), VerifyOptions{})
 	if got, want := kinds(found), []string{"notice snapshot-missing codec-none-0"}; !slices.Equal(got, want) {
 		t.Fatalf("got %q, want %q", got, want)
 	}
 	all := batchesOf(t, tr["codec-none-0/00000000000000000000.log"])
 	tr[state.LogStartFile] = fmt.Appendf(nil, "0\n1\ncodec-none 0 %d\n", all[len(all)-1].Header.NextOffset())
-	if found, _ := verify(t, tr.disk(t), VerifyOptions{}); len(found) != 0 {
+	if found, _ := verify(t, tr.Disk(t), VerifyOptions{}); len(found) != 0 {
 		t.Errorf("with all below the start: %q", kinds(found))
 	}
 }

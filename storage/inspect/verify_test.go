@@ -11,6 +11,7 @@ import (
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/vfs"
 	"github.com/logmount/logmount/test/fixture"
+	"github.com/logmount/logmount/test/logtree"
 )
 
 func TestVerifyBrokers(t *testing.T) {
@@ -49,7 +50,7 @@ func TestVerifyBrokers(t *testing.T) {
 
 // A .lock that was left by somebody who was killed says nothing; one that somebody holds does.
 func TestVerifyTellsWhoHoldsTheLock(t *testing.T) {
-	fsys := ownTree().disk(t)
+	fsys := ownTree().Disk(t)
 	lock, err := fsys.Lock("/data/.lock", 0o644)
 	if err != nil {
 		t.Fatal(err)
@@ -70,15 +71,15 @@ func TestVerifyTellsWhoHoldsTheLock(t *testing.T) {
 
 func TestVerifyOwn(t *testing.T) {
 	own := ownTree()
-	list, sum := verify(t, own.disk(t), VerifyOptions{})
+	list, sum := verify(t, own.Disk(t), VerifyOptions{})
 	if len(list) != 0 || sum.Records != 720 || sum.Segments < 3 || !sum.CleanShutdown {
 		t.Fatalf("%v, %+v", list, sum)
 	}
-	again := writeOwn(own.disk(t), 5)
-	if list, sum := verify(t, again.disk(t), VerifyOptions{Adopt: true}); len(list) != 0 || sum.Records != 1020 {
+	again := writeOwn(own.Disk(t), 5)
+	if list, sum := verify(t, again.Disk(t), VerifyOptions{Adopt: true}); len(list) != 0 || sum.Records != 1020 {
 		t.Fatalf("reopened: %v, %+v", list, sum)
 	}
-	if list, sum := verify(t, tree{}.disk(t), VerifyOptions{}); len(list) != 0 || sum != (Summary{}) {
+	if list, sum := verify(t, tree{}.Disk(t), VerifyOptions{}); len(list) != 0 || sum != (Summary{}) {
 		t.Fatalf("empty: %v, %+v", list, sum)
 	}
 }
@@ -91,7 +92,7 @@ func TestVerifySelects(t *testing.T) {
 			own["other-0/"+rest] = b
 		}
 	}
-	own.flip("orders-0/00000000000000000000.log", 100)
+	own.Flip("orders-0/00000000000000000000.log", 100)
 	for _, test := range []struct {
 		sel        []string
 		partitions int
@@ -102,16 +103,16 @@ func TestVerifySelects(t *testing.T) {
 		{[]string{"other"}, 1, false},
 		{[]string{"other-0", "orders-0"}, 2, true},
 	} {
-		_, sum := verify(t, own.disk(t), VerifyOptions{Select: test.sel})
+		_, sum := verify(t, own.Disk(t), VerifyOptions{Select: test.sel})
 		if sum.Partitions != test.partitions || (sum.Damage > 0) != test.damage {
 			t.Errorf("%v: %+v", test.sel, sum)
 		}
 	}
-	_, err := Verify(context.Background(), own.disk(t), "/data", VerifyOptions{Select: []string{"orders-1"}}, func(Finding) {})
+	_, err := Verify(context.Background(), own.Disk(t), "/data", VerifyOptions{Select: []string{"orders-1"}}, func(Finding) {})
 	if !errors.Is(err, storage.ErrTopicNotFound) {
 		t.Errorf("unknown partition: %v", err)
 	}
-	m := tree{"a file": nil}.disk(t)
+	m := tree{"a file": nil}.Disk(t)
 	if _, err := Verify(context.Background(), m, "/data", VerifyOptions{}, func(Finding) {}); !errors.Is(err, storage.ErrNotLogDirectory) {
 		t.Errorf("no log directory: %v", err)
 	}
@@ -121,7 +122,7 @@ func TestVerifyStopsWhenCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	want := errors.New("enough")
 	cancel(want)
-	_, err := Verify(ctx, ownTree().disk(t), "/data", VerifyOptions{}, func(Finding) {})
+	_, err := Verify(ctx, ownTree().Disk(t), "/data", VerifyOptions{}, func(Finding) {})
 	if !errors.Is(err, want) {
 		t.Errorf("got %v", err)
 	}
@@ -129,7 +130,7 @@ func TestVerifyStopsWhenCancelled(t *testing.T) {
 
 func TestVerifyProgress(t *testing.T) {
 	var last, all int64
-	_, sum := verify(t, ownTree().disk(t), VerifyOptions{Jobs: 3, Progress: func(done, total int64) {
+	_, sum := verify(t, ownTree().Disk(t), VerifyOptions{Jobs: 3, Progress: func(done, total int64) {
 		if done < last {
 			t.Errorf("%d after %d", done, last)
 		}
@@ -142,9 +143,9 @@ func TestVerifyProgress(t *testing.T) {
 
 func TestVerifyWritesNothing(t *testing.T) {
 	own := ownTree()
-	m := own.disk(t)
+	m := own.Disk(t)
 	_, _ = verify(t, m, VerifyOptions{Adopt: true})
-	after := readTree(t, m, "/data", func(string) bool { return true })
+	after := logtree.Read(t, m, "/data", func(string) bool { return true })
 	if len(after) != len(own) {
 		t.Errorf("%d files, want %d", len(after), len(own))
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/test/fixture"
 )
 
 func benchRecords(n, size int) []storage.Record {
@@ -99,7 +100,7 @@ func BenchmarkBuild(b *testing.B) {
 
 // TestAllocations holds the steady state to what the package promises.
 func TestAllocations(t *testing.T) {
-	if raceEnabled {
+	if fixture.Race {
 		t.Skip("pools drop at random under the race detector")
 	}
 	recs := benchRecords(50, 1000)

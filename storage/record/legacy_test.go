@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/test/fixture"
 )
 
 var legacyCodecs = []Codec{None, Gzip, Snappy, LZ4}
@@ -383,7 +384,7 @@ func TestLegacyBombs(t *testing.T) {
 }
 
 func TestLegacyAllocations(t *testing.T) {
-	if raceEnabled {
+	if fixture.Race {
 		t.Skip("pools drop at random under the race detector")
 	}
 	var r Reader

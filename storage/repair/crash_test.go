@@ -17,29 +17,31 @@ import (
 	"github.com/logmount/logmount/storage/state"
 	"github.com/logmount/logmount/storage/vfs/faultfs"
 	"github.com/logmount/logmount/storage/vfs/memfs"
+	"github.com/logmount/logmount/test/fixture"
+	"github.com/logmount/logmount/test/logtree"
 )
 
 // smallTree is a directory of ours of a few KB: orders-0 with several segments.
 var smallTree = sync.OnceValue(func() tree {
 	ctx := context.Background()
 	m := memfs.New()
-	e := ok(local.Open(ctx, local.Options{FS: m, Dir: "/data", Create: true, Now: func() time.Time { return testNow }, Rand: rand.New(rand.NewSource(1))}))
+	e := logtree.Must(local.Open(ctx, local.Options{FS: m, Dir: "/data", Create: true, Now: func() time.Time { return testNow }, Rand: rand.New(rand.NewSource(1))}))
 	spec := storage.TopicSpec{Name: "orders", Partitions: 1, Config: map[string]string{"segment.bytes": "2000", "index.interval.bytes": "300"}}
 	if err := e.CreateTopic(ctx, spec); err != nil {
 		panic(err)
 	}
-	p := ok(e.Partition(ctx, storage.TopicPartition{Topic: "orders"}))
+	p := logtree.Must(e.Partition(ctx, storage.TopicPartition{Topic: "orders"}))
 	for i := range 24 {
 		var recs []storage.Record
 		for j := range 4 {
 			recs = append(recs, storage.Record{Timestamp: testNow.UnixMilli() + int64(i*10+j), Value: fmt.Appendf(nil, "value %050d", i*10+j)})
 		}
-		ok(p.Append(ctx, recs, 1<<20))
+		logtree.Must(p.Append(ctx, recs, 1<<20))
 	}
 	if err := e.Close(); err != nil {
 		panic(err)
 	}
-	return readTree(panicTB{}, m, "/data", all)
+	return logtree.Read(logtree.TB{}, m, "/data", logtree.All)
 })
 
 // ruin damages a directory in many ways at once.
@@ -50,12 +52,12 @@ func ruin(tb testing.TB, t tree) {
 		tb.Fatalf("%d segments", len(logs))
 	}
 	at := starts(tb, t[logs[0]])
-	t.flip(logs[0], at[1]+70)
-	t.flip(logs[0], at[3]+18)
-	t.edit(logs[1], func(b []byte) []byte { return b[:len(b)-3] })
+	t.Flip(logs[0], at[1]+70)
+	t.Flip(logs[0], at[3]+18)
+	t.Edit(logs[1], func(b []byte) []byte { return b[:len(b)-3] })
 	last := logs[len(logs)-1]
-	t.edit(last, func(b []byte) []byte { return append(b, "torn, or whatever one may call it"...) })
-	t.flip(last, 15) // a leader epoch
+	t.Edit(last, func(b []byte) []byte { return append(b, "torn, or whatever one may call it"...) })
+	t.Flip(last, 15) // a leader epoch
 	a, b := logs[2], logs[3]
 	t[a], t[b] = t[b], t[a]
 	t["orders-0/00000000000000000002.log"] = []byte("in the way")
@@ -70,8 +72,8 @@ func ruin(tb testing.TB, t tree) {
 // whatRepairMakes is what a repair that nothing disturbs leaves of a ruin.
 func whatRepairMakes(t *testing.T, damaged tree) (tree, map[string]string) {
 	t.Helper()
-	before := records(t, damaged.disk(t))
-	m := damaged.disk(t)
+	before := records(t, damaged.Disk(t))
+	m := damaged.Disk(t)
 	actions, res := repaired(t, m, Options{Apply: true})
 	if res.Left != 0 || res.Actions < 10 {
 		t.Fatalf("%+v", res)
@@ -79,7 +81,7 @@ func whatRepairMakes(t *testing.T, damaged tree) (tree, map[string]string) {
 	for _, a := range actions {
 		t.Log(a.String())
 	}
-	return readTree(t, m, "/data", all), before
+	return logtree.Read(t, m, "/data", logtree.All), before
 }
 
 // finished looks at a directory after the run that went on with a repair that was cut short.
@@ -98,7 +100,7 @@ func finished(t *testing.T, m *memfs.FS, damaged, want tree, before map[string]s
 	if gone := lost(before, records(t, m)); len(gone) > 0 {
 		t.Errorf("%d records are lost, the first is %s", len(gone), gone[0])
 	}
-	got := readTree(t, m, "/data", all)
+	got := logtree.Read(t, m, "/data", logtree.All)
 	for name, b := range want {
 		switch {
 		case name == JournalFile, name == state.CleanMarkerFile, strings.HasSuffix(name, state.SuffixTorn), name == state.RecoveryPointFile:
@@ -123,7 +125,7 @@ func TestEveryFailingCall(t *testing.T) {
 	ruin(t, damaged)
 	want, before := whatRepairMakes(t, damaged)
 	for i := 0; ; i++ {
-		m := damaged.disk(t)
+		m := damaged.Disk(t)
 		f := faultfs.New(m)
 		if i%2 == 0 {
 			f.ShortAt(i)
@@ -155,7 +157,7 @@ func TestEveryFailingCall(t *testing.T) {
 }
 
 // sampled reports that some of the calls must do.
-func sampled() bool { return testing.Short() || raceEnabled }
+func sampled() bool { return testing.Short() || fixture.Race }
 
 // changing are the calls after which a crash finds something else than before.
 var changing = []faultfs.Op{faultfs.OpOpen, faultfs.OpRemove, faultfs.OpRename, faultfs.OpSyncDir, faultfs.OpWrite, faultfs.OpSync, faultfs.OpTruncate, faultfs.OpRelease}
@@ -166,7 +168,7 @@ func TestEveryCrash(t *testing.T) {
 	want, before := whatRepairMakes(t, damaged)
 	for _, unsynced := range []float64{0, 0.5, 1} {
 		t.Run(fmt.Sprint(unsynced), func(t *testing.T) {
-			m := damaged.disk(t)
+			m := damaged.Disk(t)
 			f := faultfs.New(m)
 			r := rand.New(rand.NewSource(7))
 			var disks []*memfs.FS

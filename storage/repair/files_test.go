@@ -8,6 +8,7 @@ import (
 
 	"github.com/logmount/logmount/storage/inspect"
 	"github.com/logmount/logmount/storage/state"
+	"github.com/logmount/logmount/test/logtree"
 )
 
 // fileChanges is what can happen to the files beside a log, to their names, and to the checkpoints.
@@ -33,7 +34,7 @@ func fileChanges(t tree, dir, topic string, own bool) []change {
 			add(name+" emptied", func(t tree) { t[name] = []byte{} })
 			add(name+" cut", func(t tree) { t[name] = t[name][:len(b)-1] })
 			for _, at := range []int{0, len(b) / 2, len(b) - 1} {
-				add(fmt.Sprintf("%s flipped at %d", name, at), func(t tree) { t.flip(name, at) })
+				add(fmt.Sprintf("%s flipped at %d", name, at), func(t tree) { t.Flip(name, at) })
 			}
 		}
 		log := base + ".log"
@@ -111,7 +112,7 @@ func TestRepairFilesOfOurs(t *testing.T) {
 
 func TestRepairFilesOfBrokers(t *testing.T) {
 	for _, topic := range []string{"transactions", "compacted", "times-unordered", "start-moved"} {
-		good := brokerTree(t, "clean-4.4.0", "clean", topic+"-0")
+		good := logtree.Broker(t, "clean-4.4.0", "clean", topic+"-0")
 		t.Run(topic, func(t *testing.T) {
 			for _, c := range some(fileChanges(good, topic+"-0", topic, false)) {
 				t.Run(c.name, func(t *testing.T) { repairs(t, good, c) })
@@ -121,7 +122,7 @@ func TestRepairFilesOfBrokers(t *testing.T) {
 }
 
 func TestRepairEndsACompaction(t *testing.T) {
-	good := brokerTree(t, "clean-4.4.0", "clean", "compacted-0")
+	good := logtree.Broker(t, "clean-4.4.0", "clean", "compacted-0")
 	logs := segmentsOf(good, "compacted-0")
 	base := func(i int) string { return strings.TrimSuffix(logs[i], ".log") }
 	for _, c := range []change{

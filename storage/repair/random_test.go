@@ -11,6 +11,7 @@ import (
 
 	"github.com/logmount/logmount/storage/inspect"
 	"github.com/logmount/logmount/storage/state"
+	"github.com/logmount/logmount/test/logtree"
 )
 
 // randomDamage does one thing to a tree.
@@ -115,7 +116,7 @@ func TestRandomDamage(t *testing.T) {
 }
 
 func TestRandomDamageOfBrokers(t *testing.T) {
-	good := brokerTree(t, "clean-4.4.0", "clean", "transactions-0", "compacted-0")
+	good := logtree.Broker(t, "clean-4.4.0", "clean", "transactions-0", "compacted-0")
 	n := 100
 	if sampled() {
 		n = 20

@@ -13,6 +13,7 @@ import (
 
 	"github.com/logmount/logmount/storage/inspect"
 	"github.com/logmount/logmount/storage/state"
+	"github.com/logmount/logmount/test/logtree"
 )
 
 // segmentsOf returns the names of the logs of a partition, ascending.
@@ -56,10 +57,10 @@ func repairs(t *testing.T, good tree, c change) {
 		damaged[k] = v
 	}
 	c.do(damaged)
-	m := damaged.disk(t)
+	m := damaged.Disk(t)
 	_, hadMarker := damaged[state.CleanMarkerFile]
-	before := records(t, damaged.disk(t))
-	whole := records(t, good.disk(t))
+	before := records(t, damaged.Disk(t))
+	whole := records(t, good.Disk(t))
 	for k, v := range before {
 		if whole[k] != v {
 			delete(before, k) // under an offset that it never had
@@ -69,7 +70,7 @@ func repairs(t *testing.T, good tree, c change) {
 	if plan.Rounds != 1 {
 		t.Errorf("a dry run takes %d rounds", plan.Rounds)
 	}
-	if got := readTree(t, m, "/data", all); len(got) != len(damaged) {
+	if got := logtree.Read(t, m, "/data", logtree.All); len(got) != len(damaged) {
 		t.Errorf("a dry run changed something")
 	}
 	actions, res := repaired(t, m, Options{Apply: true})
@@ -91,7 +92,7 @@ func repairs(t *testing.T, good tree, c change) {
 	if res.Left > 0 && len(c.left) == 0 {
 		t.Errorf("left: %+v", res)
 	}
-	after := readTree(t, m, "/data", all)
+	after := logtree.Read(t, m, "/data", logtree.All)
 	if _, has := after[state.CleanMarkerFile]; has != hadMarker && res.Marker == "" {
 		t.Errorf("marker: %v before, %v after", hadMarker, has)
 	} else if has && !bytes.Equal(after[state.CleanMarkerFile], damaged[state.CleanMarkerFile]) {
@@ -108,7 +109,7 @@ func repairs(t *testing.T, good tree, c change) {
 	if res.Actions != 0 {
 		t.Errorf("a second run does %d actions: %s", res.Actions, again[0].String())
 	}
-	if got := readTree(t, m, "/data", all); !sameTree(got, after) {
+	if got := logtree.Read(t, m, "/data", logtree.All); !sameTree(got, after) {
 		t.Error("a second run changed something")
 	}
 }
@@ -181,15 +182,15 @@ func undone(t *testing.T, before, after tree) {
 func TestHealthyDirectoriesAreLeftAlone(t *testing.T) {
 	for name, good := range map[string]tree{
 		"ours":   ownTree(),
-		"broker": brokerTree(t, "clean-4.4.0", "clean", brokerParts...),
+		"broker": logtree.Broker(t, "clean-4.4.0", "clean", brokerParts...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := good.disk(t)
+			m := good.Disk(t)
 			actions, res := repaired(t, m, Options{Apply: true})
 			if res.Actions != 0 || res.Left != 0 || res.Rounds != 1 {
 				t.Errorf("%+v: %v", res, actions)
 			}
-			if got := readTree(t, m, "/data", all); !sameTree(got, good) {
+			if got := logtree.Read(t, m, "/data", logtree.All); !sameTree(got, good) {
 				t.Error("something was changed")
 			}
 		})
@@ -224,7 +225,7 @@ func TestRepairOwnNotClosed(t *testing.T) {
 
 func TestRepairBrokers(t *testing.T) {
 	for _, part := range []string{"segments-0", "transactions-0", "compacted-0", "start-moved-0", "codec-zstd-0"} {
-		good := brokerTree(t, "clean-4.4.0", "clean", part)
+		good := logtree.Broker(t, "clean-4.4.0", "clean", part)
 		t.Run(part, func(t *testing.T) {
 			for i, c := range some(logChanges(t, good, segmentsOf(good, part))) {
 				if part == "segments-0" && i%9 != 0 { // it is large
@@ -261,21 +262,21 @@ func logChanges(tb testing.TB, good tree, logs []string) []change {
 		name string
 		at   int
 	}{{"offset", 6}, {"length", 10}, {"epoch", 15}, {"version", 16}, {"checksum", 18}, {"attributes", 22}, {"delta", 26}, {"time", 34}, {"count", 60}, {"record", 70}} {
-		add("flip "+field.name+" in the middle", func(t tree) { t.flip(first, at[len(at)/2]+field.at) })
-		add("flip "+field.name+" of the first batch", func(t tree) { t.flip(first, field.at) })
-		add("flip "+field.name+" of the last batch of a closed segment", func(t tree) { t.flip(first, at[len(at)-1]+field.at) })
-		add("flip "+field.name+" of the last batch of the log", func(t tree) { t.flip(last, end[len(end)-1]+field.at) })
+		add("flip "+field.name+" in the middle", func(t tree) { t.Flip(first, at[len(at)/2]+field.at) })
+		add("flip "+field.name+" of the first batch", func(t tree) { t.Flip(first, field.at) })
+		add("flip "+field.name+" of the last batch of a closed segment", func(t tree) { t.Flip(first, at[len(at)-1]+field.at) })
+		add("flip "+field.name+" of the last batch of the log", func(t tree) { t.Flip(last, end[len(end)-1]+field.at) })
 	}
 	cut := func(name string, n int) {
-		add("cut "+name, func(t tree) { t.edit(last, func(b []byte) []byte { return b[:len(b)-n] }) })
-		add("cut "+name+" of a closed segment", func(t tree) { t.edit(first, func(b []byte) []byte { return b[:len(b)-n] }) })
+		add("cut "+name, func(t tree) { t.Edit(last, func(b []byte) []byte { return b[:len(b)-n] }) })
+		add("cut "+name+" of a closed segment", func(t tree) { t.Edit(first, func(b []byte) []byte { return b[:len(b)-n] }) })
 	}
 	cut("one byte", 1)
 	cut("a batch", len(good[last])-end[len(end)-1])
 	add("cut to nothing", func(t tree) { t[last] = nil })
 	add("cut a closed segment to nothing", func(t tree) { t[first] = nil })
 	zeros := func(name string, file string, from, to int) {
-		add("zero "+name, func(t tree) { t.edit(file, func(b []byte) []byte { clear(b[from:to]); return b }) })
+		add("zero "+name, func(t tree) { t.Edit(file, func(b []byte) []byte { clear(b[from:to]); return b }) })
 	}
 	zeros("a block", first, at[2], at[4])
 	zeros("a header", first, at[2], at[2]+61)
@@ -283,28 +284,28 @@ func logChanges(tb testing.TB, good tree, logs []string) []change {
 	zeros("the end of a closed segment", first, at[len(at)-2], len(good[first]))
 	zeros("the first segment", first, 0, len(good[first]))
 	zeros("the whole last segment", last, 0, len(good[last]))
-	add("zeros behind the log", func(t tree) { t.edit(last, func(b []byte) []byte { return append(b, make([]byte, 5000)...) }) })
+	add("zeros behind the log", func(t tree) { t.Edit(last, func(b []byte) []byte { return append(b, make([]byte, 5000)...) }) })
 	add("garbage behind the log", func(t tree) {
-		t.edit(last, func(b []byte) []byte { return append(b, "certainly not a batch of records"...) })
+		t.Edit(last, func(b []byte) []byte { return append(b, "certainly not a batch of records"...) })
 	})
 	add("garbage between", func(t tree) {
-		t.edit(first, func(b []byte) []byte { return slices.Insert(b, at[3], []byte("certainly no batch")...) })
+		t.Edit(first, func(b []byte) []byte { return slices.Insert(b, at[3], []byte("certainly no batch")...) })
 	})
-	add("a byte lost", func(t tree) { t.edit(first, func(b []byte) []byte { return slices.Delete(b, at[3]+80, at[3]+81) }) })
+	add("a byte lost", func(t tree) { t.Edit(first, func(b []byte) []byte { return slices.Delete(b, at[3]+80, at[3]+81) }) })
 	add("a batch twice", func(t tree) {
-		t.edit(first, func(b []byte) []byte { return slices.Insert(b, at[3], slices.Clone(b[at[2]:at[3]])...) })
+		t.Edit(first, func(b []byte) []byte { return slices.Insert(b, at[3], slices.Clone(b[at[2]:at[3]])...) })
 	})
 	add("batches swapped", func(t tree) {
-		t.edit(first, func(b []byte) []byte {
+		t.Edit(first, func(b []byte) []byte {
 			x, y := slices.Clone(b[at[2]:at[3]]), slices.Clone(b[at[3]:at[4]])
 			copy(b[at[2]:], append(y, x...))
 			return b
 		})
 	})
-	add("the log twice in its file", func(t tree) { t.edit(last, func(b []byte) []byte { return append(b, b...) }) })
+	add("the log twice in its file", func(t tree) { t.Edit(last, func(b []byte) []byte { return append(b, b...) }) })
 	add("many places", func(t tree) {
 		for i := 1; i < len(at); i += 2 {
-			t.flip(first, at[i]+70)
+			t.Flip(first, at[i]+70)
 		}
 	})
 	return out

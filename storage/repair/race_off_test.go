@@ -1,5 +1,0 @@
-//go:build !race
-
-package repair
-
-const raceEnabled = false

@@ -146,7 +146,9 @@ func (t *settleTable) wait(ctx context.Context, tp storage.TopicPartition) error
 	if t.busy.Load() == 0 {
 		return nil
 	}
-	return waitAll(ctx, t.pending(tp))
+	return waitAll(ctx, t.pending(func(key storage.TopicPartition) bool {
+		return key.Topic == tp.Topic && (key.Partition == tp.Partition || key.Partition == wholeTopic)
+	}))
 }
 
 // waitTopic is wait for all partitions of a topic.
@@ -154,7 +156,7 @@ func (t *settleTable) waitTopic(ctx context.Context, topic string) error {
 	if t.busy.Load() == 0 {
 		return nil
 	}
-	return waitAll(ctx, t.pendingTopic(topic))
+	return waitAll(ctx, t.pending(func(key storage.TopicPartition) bool { return key.Topic == topic }))
 }
 
 func waitAll(ctx context.Context, pending []<-chan struct{}) error {
@@ -187,25 +189,13 @@ func (t *settleTable) changing(c *closing) <-chan struct{} {
 	return c.changed
 }
 
-// pending returns what there is to wait for.
-func (t *settleTable) pending(tp storage.TopicPartition) []<-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var out []<-chan struct{}
-	for _, key := range [...]storage.TopicPartition{tp, {Topic: tp.Topic, Partition: wholeTopic}} {
-		for c := range t.m[key] {
-			out = append(out, c.changed)
-		}
-	}
-	return out
-}
-
-func (t *settleTable) pendingTopic(topic string) []<-chan struct{} {
+// pending returns what there is to wait for of the partitions that match.
+func (t *settleTable) pending(match func(storage.TopicPartition) bool) []<-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []<-chan struct{}
 	for key, closings := range t.m {
-		if key.Topic != topic {
+		if !match(key) {
 			continue
 		}
 		for c := range closings {

@@ -191,18 +191,16 @@ func (h *readHandle) fill(ctx context.Context, s storage.Snapshot, dest []byte, 
 	end := min(v.end(s), h.cut)
 	defer func() { v.show(h.place()) }()
 	n, begun := 0, context.WithoutCancel(ctx)
-	waiting := func() context.Context {
-		if n > 0 {
-			return begun
-		}
-		return ctx
-	}
 	for n < len(dest) {
 		at := h.cur.Offset()
 		if at >= end {
 			return n, h.ended(s, pos+int64(n))
 		}
-		took, err := h.take(waiting(), dest[n:], end)
+		wait := ctx
+		if n > 0 {
+			wait = begun
+		}
+		took, err := h.take(wait, dest[n:], end)
 		switch {
 		case errors.Is(err, io.EOF):
 			return n, h.ended(s, pos+int64(n))

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/index"
 	"github.com/logmount/logmount/storage/record"
 	"github.com/logmount/logmount/storage/segment"
 )
@@ -73,7 +74,7 @@ func (l *Log) place(w *appendWork, h *record.Header, n int, sums segment.Sums, n
 	if w.app.MustRoll(int64(n), h.MaxTimestamp, h.LastOffset(), c.SegmentBytes, c.SegmentMs, now) {
 		w.finishPiece(n)
 		base := w.app.Next // not the batch's, where offsets are left out: to recovery a gap between segments is a segment that was lost
-		if h.LastOffset()-base > math.MaxInt32 {
+		if h.LastOffset()-base > index.MaxRelative {
 			base = h.BaseOffset
 		}
 		w.app = l.newSegment(base).NewAppender(now)

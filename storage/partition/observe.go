@@ -139,12 +139,10 @@ func (l *Log) takeListing(ctx context.Context, dir vfs.FileInfo, now time.Time) 
 // moveStart takes a log start that was checkpointed since.
 func (l *Log) moveStart(ctx context.Context) error {
 	s := l.observer.whole
-	start := min(max(l.logStart(), s.at(0).Base), s.end)
-	if start <= s.start {
+	n := *s
+	if n.startAt(l.logStart(), s.at(0).Base); n.start <= s.start {
 		return nil
 	}
-	n := *s
-	n.start, n.generation = start, s.generation+1
 	return l.publish(ctx, &n)
 }
 

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"sort"
 
 	"github.com/logmount/logmount/storage"
+	"github.com/logmount/logmount/storage/index"
 	"github.com/logmount/logmount/storage/segment"
 	"github.com/logmount/logmount/storage/state"
 	"github.com/logmount/logmount/storage/vfs"
@@ -75,7 +75,7 @@ func (l *Log) missingBehind(list []found, i int, next storage.Offset) bool {
 		return false
 	}
 	base := list[i+1].seg.Base
-	return base != next && base > max(l.o.RecoveryPoint, l.o.LogStart) && base-next <= math.MaxInt32
+	return base != next && base > max(l.o.RecoveryPoint, l.o.LogStart) && base-next <= index.MaxRelative
 }
 
 // setAsideAll renames segments that lie behind the end of the log, the last first.

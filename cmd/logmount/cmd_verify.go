@@ -57,7 +57,7 @@ Exit status: 0 nothing but notices, 1 damage, 2 something could not be checked.`
 			if err != nil {
 				return err
 			}
-			opt := inspect.VerifyOptions{Select: args[1:], Adopt: adopt, Jobs: jobs, Config: knownConfig}
+			opt := inspect.VerifyOptions{Select: args[1:], Adopt: adopt, Jobs: jobs, Config: local.CheckConfig}
 			out := verifyOutput{lineOutput: lineOutput{w: c.OutOrStdout()}, json: asJSON, quiet: quiet}
 			return runVerify(c, dirs, opt, &out)
 		},
@@ -67,12 +67,6 @@ Exit status: 0 nothing but notices, 1 damage, 2 something could not be checked.`
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print no notices")
 	jobsVar(c.Flags(), &jobs, "segments that are read at once")
 	return c
-}
-
-// knownConfig says whether a mount takes a topic's settings.
-func knownConfig(values map[string]string) error {
-	_, err := local.ParseConfig(values)
-	return err
 }
 
 // runVerify verifies one log directory after the other.

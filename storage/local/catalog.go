@@ -21,7 +21,7 @@ func parseCatalog(b []byte) (*state.Topics, error) {
 		return nil, err
 	}
 	for name, t := range c.Topics {
-		if err := t.Check(name, checkConfig); err != nil {
+		if err := t.Check(name, CheckConfig); err != nil {
 			return nil, fmt.Errorf("topic %.80q: %w: %w", name, storage.ErrCorrupt, err)
 		}
 	}
@@ -31,11 +31,6 @@ func parseCatalog(b []byte) (*state.Topics, error) {
 		}
 	}
 	return c, nil
-}
-
-func checkConfig(values map[string]string) error {
-	_, err := ParseConfig(values)
-	return err
 }
 
 // readCatalog returns the catalogue of a directory, or nil where there is none.

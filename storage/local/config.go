@@ -56,3 +56,9 @@ func ParseConfig(values map[string]string) (storage.TopicConfig, error) {
 	}
 	return c, nil
 }
+
+// CheckConfig returns what ParseConfig says against the settings of a topic, nil if nothing.
+func CheckConfig(values map[string]string) error {
+	_, err := ParseConfig(values)
+	return err
+}

@@ -32,7 +32,7 @@ func printGroups(c *cobra.Command, arg string, args []string, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	return openFor(c.Context(), arg, true, nil, func(e storage.Engine) error {
+	return openDirs(c.Context(), dirs, true, nil, func(e storage.Engine) error {
 		var failed error
 		bad := func(ce *storage.CorruptError) { failed = errors.Join(failed, ce) }
 		offsets, err := inspect.GroupOffsets(c.Context(), vfs.OS(), dirs, bad)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/partition"
@@ -175,8 +174,8 @@ func (e *Engine) knownInfo(name string) (info storage.TopicInfo, idFrom string, 
 	info.Partitions = slices.Sorted(maps.Keys(t.parts))
 	if !t.own {
 		for _, p := range t.parts {
-			if at := time.Unix(0, p.found); at.After(info.Modified) {
-				info.Modified = at
+			if p.found.After(info.Modified) {
+				info.Modified = p.found
 			}
 		}
 	}

@@ -92,8 +92,8 @@ func (e *Engine) know(l *listing, c *state.Topics, at time.Time) (dropped []*par
 	return dropped
 }
 
-func (e *Engine) knowPartLocked(tp storage.TopicPartition, d foundDir, c *state.Topics, before map[string]*topic) {
-	p := &part{tp: tp, dir: filepath.Join(e.o.Dir, tp.String()), ino: d.ino, found: d.modified, reason: e.reason, config: storage.DefaultTopicConfig()}
+func (e *Engine) knowPartLocked(tp storage.TopicPartition, d vfs.FileInfo, c *state.Topics, before map[string]*topic) {
+	p := &part{tp: tp, dir: filepath.Join(e.o.Dir, tp.String()), ino: d.Ino, found: d.Time(), reason: e.reason, config: storage.DefaultTopicConfig()}
 	if c != nil {
 		ct, named := c.Topics[tp.Topic]
 		p.own = named && tp.Partition < ct.Partitions
@@ -115,7 +115,7 @@ func (e *Engine) knowPartLocked(tp storage.TopicPartition, d foundDir, c *state.
 		e.topics[tp.Topic] = t
 	}
 	if was := before[tp.Topic]; was != nil {
-		if old := was.parts[tp.Partition]; old != nil && old.ino == d.ino && old.id == p.id && old.own == p.own {
+		if old := was.parts[tp.Partition]; old != nil && old.ino == d.Ino && old.id == p.id && old.own == p.own {
 			p = old
 		}
 		if !t.own && t.info.ID == "" && !was.own {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/logmount/logmount/storage"
 	"github.com/logmount/logmount/storage/partition"
@@ -21,9 +22,9 @@ const metadataLimit = 4096
 type part struct {
 	tp     storage.TopicPartition
 	dir    string
-	ino    uint64 // of the directory, as it was listed
-	found  int64  // when the directory had last been changed then, in nanoseconds since the Unix epoch; 0 of one made in this run
-	id     string // topic id of one of ours, else empty
+	ino    uint64    // of the directory, as it was listed
+	found  time.Time // when the directory had last been changed then; zero of one made in this run
+	id     string    // topic id of one of ours, else empty
 	config storage.TopicConfig
 	own    bool
 	reason string // why it is not written

@@ -22,19 +22,13 @@ const (
 // listing is what lies at the top of a log directory.
 type listing struct {
 	kind   kind
-	dirs   map[storage.TopicPartition]foundDir
+	dirs   map[storage.TopicPartition]vfs.FileInfo
 	empty  bool // neither a catalogue nor a partition
 	clean  bool // the marker of a clean shutdown is there
 	locked bool // a .lock is there: somebody may be writing
 	info   vfs.FileInfo
 	aside  []storage.Aside
 	remote bool // a broker with remote storage has been here
-}
-
-// foundDir is the directory of a partition.
-type foundDir struct {
-	ino      uint64
-	modified int64 // nanoseconds since the Unix epoch
 }
 
 // scan looks at the top of a directory. Inside the directories there it looks only where nothing else tells that it is a log directory.
@@ -50,7 +44,7 @@ func scan(fsys vfs.FS, dir string) (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &listing{dirs: map[storage.TopicPartition]foundDir{}, info: info}
+	l := &listing{dirs: map[storage.TopicPartition]vfs.FileInfo{}, info: info}
 	var broker, catalogued bool
 	for _, en := range entries {
 		switch en.Name {
@@ -73,7 +67,7 @@ func scan(fsys vfs.FS, dir string) (*listing, error) {
 		switch {
 		case err != nil || !at.IsDir(): // gone in the meantime, or a file in spite of its name
 		case name.Kind == state.DirNormal:
-			l.dirs[name.TopicPartition] = foundDir{ino: at.Ino, modified: at.Modified}
+			l.dirs[name.TopicPartition] = at
 		default:
 			l.aside = append(l.aside, storage.Aside{Path: filepath.Join(dir, en.Name), Kind: name.Kind.String(), Topic: name.Topic, Partition: name.Partition})
 		}

@@ -101,9 +101,10 @@ func failure(log *slog.Logger, reports *Reports, op, path string, err error) sys
 		if log != nil {
 			log.Warn("unexpected error", "op", op, "path", path, "error", err)
 		}
-		reports.add(storage.Report{Path: path, Reason: op + ": " + err.Error()}, false)
+		reports.add(storage.Report{Path: path, Reason: op + ": " + err.Error()}, "", false)
 	case told:
-		reports.add(reportOf(path, err), true)
+		report, more := reportOf(path, err)
+		reports.add(report, more, true)
 	}
 	if log != nil {
 		log.Debug("refused", "op", op, "path", path, "errno", int(errno), "error", err)
@@ -111,17 +112,15 @@ func failure(log *slog.Logger, reports *Reports, op, path string, err error) sys
 	return errno
 }
 
-// goesOnAt is what a report of damage may end with. Whoever meets the place first may not know it; the place is the same.
-const goesOnAt = "; the log goes on at offset "
-
-// reportOf describes an expected error.
-func reportOf(path string, err error) storage.Report {
+// reportOf describes an expected error. more is what the reason ends with where that is known: whoever meets a damaged place first may not know where the log
+// goes on, and the place is the same.
+func reportOf(path string, err error) (report storage.Report, more string) {
 	if c, ok := errors.AsType[*storage.CorruptError](err); ok {
 		r := storage.Report{Path: c.Path, Reason: strings.TrimPrefix(c.Error(), c.Path+": ")}
 		if d, ok := errors.AsType[*damageError](err); ok {
-			r.Reason += fmt.Sprintf("%s%d", goesOnAt, d.next)
+			more = fmt.Sprintf("; the log goes on at offset %d", d.next)
 		}
-		return r
+		return r, more
 	}
-	return storage.Report{Path: path, Reason: err.Error()}
+	return storage.Report{Path: path, Reason: err.Error()}, ""
 }

@@ -5,7 +5,6 @@ import (
 	"container/list"
 	"encoding/json"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -31,14 +30,10 @@ type Reports struct {
 // reportKey is what makes two reports the same.
 type reportKey struct{ path, reason string }
 
-func keyOf(r storage.Report) reportKey {
-	what, _, _ := strings.Cut(r.Reason, goesOnAt)
-	return reportKey{r.Path, what}
-}
-
 // reportEntry is one line of .logmount/errors. Time is that of the latest occurrence.
 type reportEntry struct {
 	storage.Report
+	more  string    // what the reason ends with, once it is known
 	First time.Time `json:"first,omitzero"`
 	Count int64     `json:"count,omitempty"`
 }
@@ -53,7 +48,7 @@ func NewReports(log *slog.Logger, now func() time.Time) *Reports {
 
 // Add remembers a report. It is what an engine is given to tell its troubles to.
 func (r *Reports) Add(report storage.Report) {
-	r.add(report, true)
+	r.add(report, "", true)
 }
 
 // Total returns how many reports came in, repetitions and forgotten ones included.
@@ -89,7 +84,9 @@ func (r *Reports) list() []reportEntry {
 	defer r.mu.Unlock()
 	entries := make([]reportEntry, 0, r.byAge.Len())
 	for el := r.byAge.Front(); el != nil; el = el.Next() {
-		entries = append(entries, *el.Value.(*reportEntry))
+		e := *el.Value.(*reportEntry)
+		e.Reason += e.more
+		entries = append(entries, e)
 	}
 	return entries
 }
@@ -104,8 +101,8 @@ func (r *Reports) Last() time.Time {
 	return r.last
 }
 
-// add remembers a report and, if logged is set and it is new, logs it.
-func (r *Reports) add(report storage.Report, logged bool) {
+// add remembers a report, whose reason ends with more, and, if logged is set and it is new, logs it.
+func (r *Reports) add(report storage.Report, more string, logged bool) {
 	if r == nil {
 		return
 	}
@@ -116,36 +113,35 @@ func (r *Reports) add(report storage.Report, logged bool) {
 	if report.Time.IsZero() {
 		report.Time = at
 	}
-	if r.remember(report, at) && logged {
-		r.log.Warn("report", "path", report.Path, "reason", report.Reason)
+	if r.remember(report, more, at) && logged {
+		r.log.Warn("report", "path", report.Path, "reason", report.Reason+more)
 	}
 }
 
 // remember returns whether the report was new.
-func (r *Reports) remember(report storage.Report, at time.Time) bool {
+func (r *Reports) remember(report storage.Report, more string, at time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.total++
 	r.last = at
-	key := keyOf(report)
+	key := reportKey{report.Path, report.Reason}
 	if el, ok := r.byKey[key]; ok {
 		e := el.Value.(*reportEntry)
 		if e.Count == 0 {
 			e.Count, e.First = 1, e.Time
 		}
 		e.Count++
-		if len(report.Reason) < len(e.Reason) { // with less known of the same
-			report.Reason = e.Reason
+		if e.Report = report; more != "" {
+			e.more = more
 		}
-		e.Report = report
 		r.byAge.MoveToBack(el)
 		return false
 	}
-	r.byKey[key] = r.byAge.PushBack(&reportEntry{Report: report})
+	r.byKey[key] = r.byAge.PushBack(&reportEntry{Report: report, more: more})
 	if r.byAge.Len() > reportsKept {
 		oldest := r.byAge.Front()
 		e := oldest.Value.(*reportEntry)
-		delete(r.byKey, keyOf(e.Report))
+		delete(r.byKey, reportKey{e.Path, e.Reason})
 		r.byAge.Remove(oldest)
 	}
 	return true

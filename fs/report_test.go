@@ -113,9 +113,10 @@ func TestReportsConcurrently(t *testing.T) {
 func TestDamageIsOnePlace(t *testing.T) {
 	r := NewReports(nil, time.Now)
 	bad := &storage.CorruptError{Path: "/d/t-0/0.log", Pos: 7, Offset: 3, Reason: "unreadable batch"}
-	r.Add(reportOf("/t/0/tail", bad))
-	r.Add(reportOf("/t/0/tail", &damageError{bad, 9}))
-	r.Add(reportOf("/t/0/tail", bad))
+	for _, err := range []error{bad, &damageError{bad, 9}, bad} {
+		report, more := reportOf("/t/0/tail", err)
+		r.add(report, more, true)
+	}
 	got := r.list()
 	if len(got) != 1 || got[0].Count != 3 || got[0].Reason != "position 7, offset 3: unreadable batch; the log goes on at offset 9" {
 		t.Errorf("got %+v, want one entry that says where the log goes on, counted 3 times", got)
